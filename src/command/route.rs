@@ -31,7 +31,8 @@ fn from_flags(args: &ForwardArgs) -> RouterConfig {
         user,
         no_seccomp,
     } = args.operations.clone();
-    let filter = |file| FilterSection { language: args.filter_language, file, states: None };
+    let filter =
+        |file| FilterSection { language: args.filter_language, file, states: None, kernel_flows: None };
     let capture = |drops| CaptureSection { drops, bytes: capture_limit, packets_per_second: capture_rate };
     RouterConfig {
         router: RouterSection {

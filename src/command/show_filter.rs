@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use fullview_router::control::client::Client;
-use fullview_router::control::filter::{FilterQuery, FilterStatus, MAX_LIMIT, RuleStatus, UsedRoom};
+use fullview_router::control::filter::{
+    FilterQuery, FilterStatus, KernelFlows, MAX_LIMIT, RuleStatus, UsedRoom,
+};
 use fullview_router::control::request::Request;
 
 use super::listing::{print, table};
@@ -32,6 +34,10 @@ fn print_filter(filter: &FilterStatus, out: &mut dyn Write) -> io::Result<()> {
     let room = |of: &UsedRoom| format!("{} of {}", of.used, of.most);
     writeln!(out, "{} rules of {}", filter.language, filter.file)?;
     writeln!(out, "states {}, sources {}", room(&filter.states), room(&filter.sources))?;
+    if let Some(KernelFlows { used, most, packets }) = filter.kernel_flows {
+        let room = room(&UsedRoom { used, most });
+        writeln!(out, "known flows in the kernel {room}, {packets} packets")?;
+    }
     for (reason, count) in &filter.drops {
         writeln!(out, "dropped: {reason} {count}")?;
     }

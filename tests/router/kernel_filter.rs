@@ -16,28 +16,28 @@ use crate::lab::{Lab, forward};
 const PROGRAMS: [&str; 3] = ["ip", "setpriv", "nft"];
 
 /// The left host may send to ports 4000 and 4080 of the right one, and gets the answers; nothing else passes.
-const PF: &str = "block all
+pub const PF: &str = "block all
 pass in on eth1 inet proto { tcp udp } to port { 4000 4080 } keep state
 pass out on eth2 inet proto { tcp udp } to port { 4000 4080 } keep state
 ";
 
-const IPFW: &str = "add check-state
+pub const IPFW: &str = "add check-state
 add allow tcp from any to any 4000,4080 in recv eth1 setup keep-state
 add allow udp from any to any 4000,4080 in recv eth1 keep-state
 add deny ip from any to any
 ";
 
 /// Two hosts, the router between them, and a file of rules.
-struct FilterLab {
-    lab: Lab,
-    folder: tempfile::TempDir,
-    control: Control,
+pub struct FilterLab {
+    pub lab: Lab,
+    pub folder: tempfile::TempDir,
+    pub control: Control,
     /// Options of `forward`, besides the rules.
     options: Vec<String>,
 }
 
 impl FilterLab {
-    fn new(language: &str, rules: &str) -> FilterLab {
+    pub fn new(language: &str, rules: &str) -> FilterLab {
         let (lab, folder) = (Lab::new(), tempfile::tempdir().unwrap());
         // Packets that senders leave to a card to cut would be too long for the router.
         [&lab.left, &lab.right].iter().for_each(|host| host.send_finished_frames("eth0"));
@@ -47,11 +47,11 @@ impl FilterLab {
         lab
     }
 
-    fn rules(&self) -> PathBuf {
+    pub fn rules(&self) -> PathBuf {
         self.folder.path().join("rules")
     }
 
-    fn write(&self, rules: &str) {
+    pub fn write(&self, rules: &str) {
         std::fs::write(self.rules(), rules).unwrap();
     }
 
@@ -66,11 +66,11 @@ impl FilterLab {
         forward(&self.lab.router, interfaces, &options)
     }
 
-    fn left(&self, port: u16) -> UdpSocket {
+    pub fn left(&self, port: u16) -> UdpSocket {
         socket(&self.lab.left, &format!("10.0.1.2:{port}"))
     }
 
-    fn right(&self, port: u16) -> UdpSocket {
+    pub fn right(&self, port: u16) -> UdpSocket {
         socket(&self.lab.right, &format!("10.0.2.2:{port}"))
     }
 
@@ -91,7 +91,7 @@ fn socket(host: &Node, address: &str) -> UdpSocket {
 }
 
 /// Sends once; returns whether this packet arrives soon. Earlier ones may be late.
-fn passes(from: &UdpSocket, to: &UdpSocket) -> bool {
+pub fn passes(from: &UdpSocket, to: &UdpSocket) -> bool {
     static SENT: AtomicU32 = AtomicU32::new(0);
     let number = SENT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
     let _ = from.send_to(&number, to.local_addr().unwrap());
@@ -100,7 +100,7 @@ fn passes(from: &UdpSocket, to: &UdpSocket) -> bool {
 }
 
 /// Whether nothing of several packets passes.
-fn is_blocked(from: &UdpSocket, to: &UdpSocket) -> bool {
+pub fn is_blocked(from: &UdpSocket, to: &UdpSocket) -> bool {
     (0..5).all(|_| !passes(from, to))
 }
 

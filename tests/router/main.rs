@@ -17,6 +17,8 @@ mod frr;
 mod full_view;
 mod ipfix;
 mod kernel_filter;
+#[cfg(feature = "bpf")]
+mod kernel_flows;
 mod lab;
 #[cfg(feature = "bpf")]
 mod many_tables;

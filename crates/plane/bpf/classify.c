@@ -13,6 +13,8 @@
  * between, because both belong to one pass of the kernel's receive path. So the first program decides, and the second one
  * uses the decision. If it decided again, a frame that is between the two while the map `ingress` changes would be
  * forwarded twice or not at all.
+ *
+ * Frames of flows that the filter knows (known_flow.h) are neither for a socket nor for the kernel: they are sent on from here.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -24,8 +26,8 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-#define TCX_NEXT (-1)
-#define TCX_DROP 2
+#include "frame.h"
+#include "known_flow.h"
 
 /* Classes of frames: the indices of `counts`, with names in classify.rs. */
 enum class {
@@ -41,6 +43,8 @@ enum class {
 	TOO_LONG, /* longer than a packet slot, or several packets in one */
 	REINJECTED, /* returned by fullview */
 	ROUTER_STALLED, /* the router is stopped or hangs, so that the kernel knows better */
+	KNOWN_FLOW, /* forwarded here */
+	UNSENT, /* of a known flow, and dropped: no memory to change it, or no room for a tag */
 	CLASSES,
 };
 
@@ -108,11 +112,16 @@ struct {
 	__uint(max_entries, CLASSES);
 } counts SEC(".maps");
 
-/* The decision of to_ring about the current frame of this processor; NOT_OURS if to_ring did not run on it. */
+struct decision {
+	__u32 class; /* NOT_OURS if to_ring did not run */
+	__u32 flow; /* the index of the known flow, 0 without one */
+};
+
+/* The decision of to_ring about the current frame of this processor. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
-	__type(value, __u32);
+	__type(value, struct decision);
 	__uint(max_entries, 1);
 } decided SEC(".maps");
 
@@ -288,37 +297,141 @@ static __always_inline enum class skb_class(struct __sk_buff *skb)
 /* A packet that is too long stays with the kernel, unless fullview filters and the packet is to another host. */
 static __always_inline bool is_dropped(__u32 class)
 {
-	return class == FORWARD || (FILTERED && class == TOO_LONG);
+	return class == FORWARD || class == KNOWN_FLOW || (FILTERED && class == TOO_LONG);
 }
 
-static __always_inline __u32 *current_decision(void)
+static __always_inline struct decision *current_decision(void)
 {
 	__u32 only = 0;
 
 	return bpf_map_lookup_elem(&decided, &only);
 }
 
+/* The first bytes of a frame. The packet is aligned. */
+struct skb_headers {
+	__u8 before[2];
+	struct ethhdr ethernet;
+	union {
+		struct inet_headers inet;
+		struct inet6_headers inet6;
+	};
+} __attribute__((aligned(8)));
+
+#define INET_HEADERS (sizeof(struct ethhdr) + sizeof(struct inet_headers))
+#define INET6_HEADERS (sizeof(struct ethhdr) + sizeof(struct inet6_headers))
+
+/* What a frame shows, if a known flow may have such frames. */
+static __always_inline bool skb_show(struct __sk_buff *skb, struct shown *shown)
+{
+	struct skb_headers headers = {};
+	void *more = (void *)&headers.ethernet + INET_HEADERS;
+	bool is_plain;
+
+	if (bpf_skb_load_bytes(skb, 0, &headers.ethernet, INET_HEADERS))
+		return false;
+	shown->ingress = skb->ifindex;
+	if (skb->vlan_present) {
+		if (skb->vlan_proto != bpf_htons(ETH_P_8021Q))
+			return false;
+		shown->ingress |= (__u64)(skb->vlan_tci & 0xfff) << 32;
+	}
+	shown->station = station_of(headers.ethernet.h_dest);
+	shown->is_inet6 = headers.ethernet.h_proto == bpf_htons(ETH_P_IPV6);
+	if (!shown->is_inet6)
+		is_plain = headers.ethernet.h_proto == bpf_htons(ETH_P_IP) && show_inet(shown, &headers.inet);
+	else
+		is_plain = !bpf_skb_load_bytes(skb, INET_HEADERS, more, INET6_HEADERS - INET_HEADERS) &&
+			   show_inet6(shown, &headers.inet6);
+	return is_plain && shown->bytes <= skb->len - ETH_HLEN && !skb_is_reinjected(skb, ETH_HLEN + shown->bytes);
+}
+
+/* Decides to forward a frame by a known flow, if it can be. Several packets in one frame are left to not_to_kernel, which can
+ * tell whether they fit. */
+static __always_inline bool skb_decide_by_flow(struct __sk_buff *skb, struct decision *decision)
+{
+	__u64 now = bpf_ktime_get_coarse_ns();
+	struct shown shown = {};
+	struct flow *flow;
+	__u32 index;
+
+	if (!FLOW_BUCKETS || !skb_show(skb, &shown))
+		return false;
+	index = find_flow(&shown, now);
+	flow = index ? flow_at(index) : 0;
+	if (!flow)
+		return false;
+	if (skb->gso_size)
+		decision->class = TOO_LONG;
+	else if (shown.bytes <= flow->mtu && claim(flow, shown.bytes, skb->len - ETH_HLEN - shown.bytes, now))
+		decision->class = KNOWN_FLOW;
+	else
+		return false;
+	decision->flow = index;
+	return true;
+}
+
 /* The filter also sees frames that this host sends, and rejects them. */
 SEC("socket")
 int to_ring(struct __sk_buff *skb)
 {
-	__u32 *decision = current_decision();
+	struct decision *decision = current_decision();
 
 	if (!decision || skb->pkt_type == PACKET_OUTGOING)
 		return 0;
-	*decision = skb_class(skb);
-	return *decision == FORWARD ? 0xffff : 0;
+	decision->flow = 0;
+	if (skb_decide_by_flow(skb, decision))
+		return 0;
+	decision->class = skb_class(skb);
+	return decision->class == FORWARD ? 0xffff : 0;
+}
+
+/* Whether a frame of several packets is forwarded by its flow. */
+static __always_inline bool claim_segments(struct __sk_buff *skb, struct flow *flow)
+{
+	struct frame frame = { .context = skb, .is_skb = 1 };
+
+	return segments_fit(frame, flow->device, flow->mtu) &&
+	       claim(flow, skb->len - ETH_HLEN, 0, bpf_ktime_get_coarse_ns());
+}
+
+/* Whether the frame is one that to_ring may have found a flow for. A decision can be that about another frame, if that did not
+ * get as far as here, and if this one did not come past to_ring: then no packet socket is open. */
+static __always_inline bool skb_is_of(struct __sk_buff *skb, const struct flow *flow)
+{
+	struct shown shown = {};
+
+	return skb_show(skb, &shown) && is_of(flow, &shown);
+}
+
+/* Sends a frame on by its flow. */
+static __always_inline int skb_send(struct __sk_buff *skb, const struct flow *flow)
+{
+	struct frame frame = { .context = skb, .is_skb = 1 };
+
+	pull_headers(skb);
+	if (!rewrite_for_flow(frame, flow, skb->vlan_present)) {
+		count(UNSENT);
+		return TCX_DROP;
+	}
+	count(KNOWN_FLOW);
+	return bpf_redirect(flow->device, 0);
 }
 
 SEC("classifier")
-int not_to_kernel(struct __sk_buff *skb __attribute__((unused)))
+int not_to_kernel(struct __sk_buff *skb)
 {
-	__u32 *decision = current_decision(), class;
+	struct decision *decision = current_decision();
+	struct flow *flow;
+	__u32 class;
 
 	if (!decision)
 		return TCX_NEXT;
-	class = *decision;
-	*decision = NOT_OURS;
+	class = decision->class;
+	decision->class = NOT_OURS;
+	flow = FLOW_BUCKETS && decision->flow ? flow_at(decision->flow) : 0;
+	decision->flow = 0;
+	if (flow && skb_is_of(skb, flow) && (class == KNOWN_FLOW || claim_segments(skb, flow)))
+		return skb_send(skb, flow);
 	count(class);
 	return is_dropped(class) ? TCX_DROP : TCX_NEXT;
 }
@@ -402,12 +515,80 @@ static __always_inline int redirect(struct xdp_md *xdp, __u32 socket)
 	return bpf_redirect_map(&sockets, socket, XDP_PASS);
 }
 
+/* Where the packet of a frame is, and what comes after it. */
+struct xdp_place {
+	__u32 at;
+	__u32 padding;
+	bool is_tagged;
+};
+
+/* What a frame shows, if a known flow may have such frames. */
+static __always_inline bool xdp_show(struct xdp_md *xdp, struct shown *shown, struct xdp_place *place)
+{
+	void *data = (void *)(long)xdp->data, *end = (void *)(long)xdp->data_end, *packet;
+	struct ethhdr *frame = data;
+	struct tag *tag = (void *)(frame + 1);
+	__u32 len = end - data;
+	bool is_plain = false;
+	__be16 type;
+
+	if ((void *)(tag + 1) > end)
+		return false;
+	type = frame->h_proto;
+	place->is_tagged = type == bpf_htons(ETH_P_8021Q);
+	place->at = place->is_tagged ? ETH_HLEN + sizeof(*tag) : ETH_HLEN;
+	packet = place->is_tagged ? (void *)(tag + 1) : (void *)tag;
+	shown->ingress = xdp->ingress_ifindex;
+	if (place->is_tagged) {
+		shown->ingress |= (__u64)(bpf_ntohs(tag->control) & 0xfff) << 32;
+		type = tag->type;
+	}
+	shown->station = station_of(frame->h_dest);
+	shown->is_inet6 = type == bpf_htons(ETH_P_IPV6);
+	if (shown->is_inet6)
+		is_plain = packet + sizeof(struct inet6_headers) <= end && show_inet6(shown, packet);
+	else if (type == bpf_htons(ETH_P_IP))
+		is_plain = packet + sizeof(struct inet_headers) <= end && show_inet(shown, packet);
+	if (!is_plain || shown->bytes > len - place->at)
+		return false;
+	place->padding = len - place->at - shown->bytes;
+	return !xdp_is_reinjected(xdp, len, place->at + shown->bytes);
+}
+
+/* Forwards a frame by a known flow, if it can be. Returns the action, or -1. */
+static __always_inline int xdp_forward_by_flow(struct xdp_md *xdp)
+{
+	struct frame frame = { .context = xdp };
+	__u64 now = bpf_ktime_get_coarse_ns();
+	struct xdp_place place = {};
+	struct shown shown = {};
+	struct flow *flow;
+	__u32 index;
+
+	if (!FLOW_BUCKETS || !xdp_show(xdp, &shown, &place))
+		return -1;
+	index = find_flow(&shown, now);
+	flow = index ? flow_at(index) : 0;
+	if (!flow || shown.bytes > flow->mtu || !claim(flow, shown.bytes, place.padding, now))
+		return -1;
+	if (!rewrite_for_flow(frame, flow, place.is_tagged)) {
+		count(UNSENT);
+		return XDP_DROP;
+	}
+	count(KNOWN_FLOW);
+	return bpf_redirect(flow->device, 0);
+}
+
 SEC("xdp")
 int to_socket(struct xdp_md *xdp)
 {
+	int action = xdp_forward_by_flow(xdp);
 	__u32 socket = 0;
-	enum class class = xdp_class(xdp, &socket);
+	enum class class;
 
+	if (action >= 0)
+		return action;
+	class = xdp_class(xdp, &socket);
 	count(class);
 	if (class == FORWARD)
 		return redirect(xdp, socket);

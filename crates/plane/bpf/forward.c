@@ -17,6 +17,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "frame.h"
+#include "inet.h"
 #include "observe.h"
 
 /* Sizes and order as in src/engine/layout.rs. All are powers of two, so that indices from tables are masked and not
@@ -802,55 +803,6 @@ static __always_inline int mtu_reason(const struct hop *hop, __u32 number)
 	return hop->reason ? (int)hop->reason : NO_NEIGHBOR;
 }
 
-struct tagged {
-	struct ethhdr ethernet;
-	__be16 tci;
-	__be16 type;
-} __attribute__((packed, aligned(2)));
-
-static __always_inline void set_macs(void *frame, const struct hop *hop)
-{
-	*(__u64 *)frame = *(const __u64 *)hop->macs;
-	*(__u32 *)(frame + 8) = hop->macs[2];
-}
-
-/* Gives the frame the tag of the next link, or none. Returns the new begin of the packet. */
-static __always_inline void *retag(struct frame frame, const struct hop *hop, int was_tagged, __be16 type, __u32 size)
-{
-	int tag_in_frame = hop->vlan && !frame.is_skb;
-	struct tagged *head;
-	void *packet;
-
-	if (frame.is_skb ? replace_tag(as_skb(frame), was_tagged, hop->vlan) :
-			   resize_for_tag(as_xdp(frame), was_tagged, hop->vlan))
-		return 0;
-	head = begin_of(frame);
-	packet = (void *)head + (tag_in_frame ? sizeof(*head) : sizeof(head->ethernet));
-	/* This was true before, but the verifier does not remember it. */
-	if (packet + size > end_of(frame))
-		return 0;
-	if (tag_in_frame) {
-		head->ethernet.h_proto = bpf_htons(ETH_P_8021Q);
-		head->tci = bpf_htons(hop->vlan);
-		head->type = type;
-	} else {
-		head->ethernet.h_proto = type;
-	}
-	set_macs(head, hop);
-	return packet;
-}
-
-/* As crates/plane/src/wire/checksum.rs: the 20 bytes have to add up to all ones. The sum of three half words is a multiple
- * of 0xffff only as 0xffff or twice that, which one more fold detects. */
-static __always_inline int header_verifies(const struct iphdr *ip)
-{
-	const __u32 *words = (const void *)ip;
-	__u64 sum = (__u64)words[0] + words[1] + words[2] + words[3] + words[4];
-
-	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
-	return (sum & 0xffff) + (sum >> 16) == 0xffff;
-}
-
 /* This network, loopback, link-local, multicast and reserved addresses, which are left to the kernel. */
 static __always_inline int is_special_inet(__u32 addr)
 {
@@ -875,15 +827,6 @@ static __always_inline int is_special_inet6(__u64 high)
 	__u32 first = high >> 56;
 
 	return first >= 0xfe || (first == 0 && high >> 32 != 0x0064ff9b);
-}
-
-static __always_inline void decrement_ttl(struct iphdr *ip)
-{
-	/* RFC 1624. 0xffff is changed too, because the sum of a header with a correct checksum is never 0. */
-	__u32 check = ip->check + bpf_htons(0x0100);
-
-	ip->check = check + ((check + 1) >> 16);
-	ip->ttl--;
 }
 
 /* What is known about a packet so far. */
@@ -955,12 +898,12 @@ static __always_inline const struct hop *forward_inet(struct frame frame, const 
 	if (hop->reason && !frame.is_skb)
 		return not_forwarded_for(state, hop->reason);
 	if (tagged || hop->vlan) {
-		ip = retag(frame, hop, tagged, bpf_htons(ETH_P_IP), sizeof(*ip));
+		ip = retag(frame, hop->macs, hop->vlan, tagged, bpf_htons(ETH_P_IP), sizeof(*ip));
 		if (!ip)
 			return not_forwarded_for(state, NO_HEADROOM);
 		state->bytes = length_of(frame);
 	} else {
-		set_macs(packet - sizeof(struct ethhdr), hop);
+		set_macs(packet - sizeof(struct ethhdr), hop->macs);
 	}
 	decrement_ttl(ip);
 	prioritize(frame, ip->tos);
@@ -1011,12 +954,12 @@ static __always_inline const struct hop *forward_inet6(struct frame frame, const
 	if (hop->reason && !frame.is_skb)
 		return not_forwarded_for(state, hop->reason);
 	if (tagged || hop->vlan) {
-		ip = retag(frame, hop, tagged, bpf_htons(ETH_P_IPV6), sizeof(*ip));
+		ip = retag(frame, hop->macs, hop->vlan, tagged, bpf_htons(ETH_P_IPV6), sizeof(*ip));
 		if (!ip)
 			return not_forwarded_for(state, NO_HEADROOM);
 		state->bytes = length_of(frame);
 	} else {
-		set_macs(packet - sizeof(struct ethhdr), hop);
+		set_macs(packet - sizeof(struct ethhdr), hop->macs);
 	}
 	ip->hop_limit--;
 	subtract_hop_from_sum(frame);

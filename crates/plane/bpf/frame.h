@@ -112,6 +112,46 @@ static __always_inline int replace_tag(struct __sk_buff *skb, int is_tagged, __u
 	return vlan ? bpf_skb_vlan_push(skb, bpf_htons(ETH_P_8021Q), vlan) : 0;
 }
 
+struct tagged {
+	struct ethhdr ethernet;
+	__be16 tci;
+	__be16 type;
+} __attribute__((packed, aligned(2)));
+
+/* Writes destination and source. */
+static __always_inline void set_macs(void *frame, const __u32 *macs)
+{
+	*(__u64 *)frame = *(const __u64 *)macs;
+	*(__u32 *)(frame + 8) = macs[2];
+}
+
+/* Gives the frame the addresses and the tag of the next link, or no tag. Returns the new begin of the packet, whose first
+ * bytes can be accessed. */
+static __always_inline void *retag(struct frame frame, const __u32 *macs, __u16 vlan, int was_tagged, __be16 type,
+				   __u32 size)
+{
+	int tag_in_frame = vlan && !frame.is_skb;
+	struct tagged *head;
+	void *packet;
+
+	if (frame.is_skb ? replace_tag(as_skb(frame), was_tagged, vlan) : resize_for_tag(as_xdp(frame), was_tagged, vlan))
+		return 0;
+	head = begin_of(frame);
+	packet = (void *)head + (tag_in_frame ? sizeof(*head) : sizeof(head->ethernet));
+	/* This was true before, but the verifier does not remember it. */
+	if (packet + size > end_of(frame))
+		return 0;
+	if (tag_in_frame) {
+		head->ethernet.h_proto = bpf_htons(ETH_P_8021Q);
+		head->tci = bpf_htons(vlan);
+		head->type = type;
+	} else {
+		head->ethernet.h_proto = type;
+	}
+	set_macs(head, macs);
+	return packet;
+}
+
 /* The queueing discipline finds the priority that the kernel gives to forwarded IPv4 packets by their TOS: best effort, bulk,
  * interactive, interactive bulk (`ip_tos2prio` in net/ipv4/route.c). */
 static __always_inline void prioritize(struct frame frame, __u8 tos)

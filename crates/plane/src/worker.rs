@@ -165,6 +165,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             }
         }
         self.count_overruns();
+        self.forwarder.take_back_flows();
         self.published.publish(self.forwarder.counters(), self.counters);
         Ok(())
     }

@@ -35,6 +35,9 @@ pub enum FilterLanguage {
 /// States that a filter has room for at most: 2 GiB.
 pub const MOST_STATES: u32 = 1 << 24;
 
+/// Known flows that a program in the kernel forwards, unless the configuration says how many.
+pub const KERNEL_FLOWS: u16 = 1 << 15;
+
 /// Why rules cannot be enforced. The messages of the languages name the file, the line and the column.
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
@@ -69,6 +72,8 @@ pub struct FilterOptions {
     pub file: PathBuf,
     /// Room for states, instead of what the rules say.
     pub states: Option<u32>,
+    /// Known flows whose packets a program in the kernel forwards at most, in a router beside a kernel.
+    pub kernel_flows: u16,
 }
 
 /// What rules were made from, to make them again for other interfaces without a look at files that may have changed.

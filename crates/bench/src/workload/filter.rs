@@ -34,7 +34,8 @@ pub fn filter(
         _ => return Err(BadInput("a filter needs both filter.language and filter.rules".into())),
     };
     let place = FilterPlace::Standalone;
-    let options = FilterOptions { place, language, file: NAME.into(), states: settings.states };
+    let options =
+        FilterOptions { place, language, file: NAME.into(), states: settings.states, kernel_flows: 0 };
     let others = [settings.other_rules, settings.table_addresses].map(Option::unwrap_or_default);
     if others.into_iter().any(|number| number > MOST_OTHERS) {
         return Err(BadInput(format!("other-rules, table-addresses: {MOST_OTHERS} are possible")));

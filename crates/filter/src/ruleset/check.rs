@@ -142,7 +142,19 @@ impl RuleSet {
 
     /// Whether a state's last packet is too long ago.
     #[inline(always)]
-    pub(super) fn has_expired(&self, worker: &FilterWorker, id: u32, now: u32) -> bool {
+    pub(super) fn has_expired(&self, worker: &mut FilterWorker, id: u32, now: u32) -> bool {
+        self.seems_expired(worker, id, now) && self.has_no_newer_packet(worker, id, now)
+    }
+
+    /// The last packet may have been forwarded elsewhere.
+    #[cold]
+    fn has_no_newer_packet(&self, worker: &mut FilterWorker, id: u32, now: u32) -> bool {
+        worker.count_known(id);
+        self.seems_expired(worker, id, now)
+    }
+
+    #[inline(always)]
+    fn seems_expired(&self, worker: &FilterWorker, id: u32, now: u32) -> bool {
         let (hot, cold) = worker.states.get(id);
         // A clock that went back makes no age.
         let age = now.wrapping_sub(hot.last) as i32;

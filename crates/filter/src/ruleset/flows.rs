@@ -1,6 +1,7 @@
 //! Flows whose packets need no rules: when they are learned, and when their states are asked again.
 
 use super::parts::RuleSet;
+use super::records::lifetime;
 use crate::packet::Packet;
 use crate::packet::protocol::UDP;
 use crate::state::flow::{FamilyFlows, FlowRoute, PassTrace};
@@ -15,17 +16,17 @@ pub fn may_learn_flow(worker: &FilterWorker, packet: &Packet, place: usize, ente
 }
 
 /// Learns how the packets of a flow pass both interfaces, from the packet at `place` in the last call of
-/// [`RuleSet::check_hashed_burst`], which leaves, and from the trace of its pass in.
+/// [`RuleSet::check_hashed_burst`], which leaves, and from the trace of its pass in. Returns the place of its entry.
 pub fn learn_flow(
     worker: &mut FilterWorker,
     packet: &Packet,
     (place, hash): (usize, u64),
     entering: &PassTrace,
     (route, now): (FlowRoute, u64),
-) {
+) -> Option<usize> {
     let leaving = worker.flows.trace_of(place);
     let FilterWorker { flows, states, .. } = worker;
-    flows.learn(packet, hash, [entering, &leaving], (route, now as u32), states);
+    flows.learn(packet, hash, [entering, &leaving], (route, now as u32), states)
 }
 
 /// Asks the states of a flow that has a packet now. Returns whether all are alive, and the flow is still what was
@@ -50,6 +51,35 @@ pub fn renew_flow<A: FamilyFlows>(
     let FilterWorker { flows, states, .. } = worker;
     A::cache(flows).renew(place, stamp, now, states);
     true
+}
+
+/// How long the flow at this place may be without packets, in milliseconds, before one of its states ends. The longest time
+/// if no state decides.
+pub fn flow_lifetime<A: FamilyFlows>(rules: &RuleSet, worker: &mut FilterWorker, place: usize) -> u32 {
+    let ids = A::cache(&mut worker.flows).states(place);
+    ids.map(|id| lifetime(rules, worker, id)).min().unwrap_or(u32::MAX)
+}
+
+/// Brings the states and rules of a flow up to date whose packets are forwarded elsewhere. Takes the flow back, and returns
+/// `false`, if one of its states has expired.
+pub fn follow_offloaded<A: FamilyFlows>(
+    rules: &RuleSet,
+    worker: &mut FilterWorker,
+    place: usize,
+    now: u64,
+) -> bool {
+    worker.flows.settle_place(A::FAMILY, place, &mut worker.states);
+    let ids = A::cache(&mut worker.flows).states(place);
+    let is_over = ids.into_iter().any(|id| rules.has_expired(worker, id, now as u32));
+    if is_over {
+        recall_flow::<A>(worker, place);
+    }
+    !is_over
+}
+
+/// Takes a flow back whose packets are forwarded elsewhere.
+pub fn recall_flow<A: FamilyFlows>(worker: &mut FilterWorker, place: usize) {
+    worker.flows.recall(A::FAMILY, place, &mut worker.states);
 }
 
 fn is_steady(states: &StateTable, pass: &PassTrace) -> bool {

@@ -17,7 +17,7 @@ mod reject;
 mod translate;
 
 pub use explain::TriedRule;
-pub use flows::{learn_flow, may_learn_flow, renew_flow};
+pub use flows::{flow_lifetime, follow_offloaded, learn_flow, may_learn_flow, recall_flow, renew_flow};
 pub use list::RuleList;
 pub use parts::{CompileError, Language, RuleSet, RuleSetParts};
 pub use records::{StateRecord, records, remove};

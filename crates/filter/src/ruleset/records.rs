@@ -94,7 +94,7 @@ fn record(set: &RuleSet, worker: &FilterWorker, now: u32, id: u32) -> StateRecor
 }
 
 /// How long a state lives after its last packet.
-fn lifetime(set: &RuleSet, worker: &FilterWorker, id: u32) -> u32 {
+pub(super) fn lifetime(set: &RuleSet, worker: &FilterWorker, id: u32) -> u32 {
     let (hot, cold) = worker.states.get(id);
     let timeouts = set.timeouts.get(usize::from(cold.timeouts)).unwrap_or(&set.timeouts[0]);
     let whole = timeouts.of(hot.protocol, hot.phases());

@@ -265,6 +265,14 @@ impl StateTable {
         self.hot[id as usize].last = now;
     }
 
+    /// Notes a packet that may not be the last one.
+    pub(crate) fn advance_last(&mut self, id: u32, then: u32) {
+        let last = &mut self.hot[id as usize].last;
+        if then.wrapping_sub(*last) as i32 > 0 {
+            *last = then;
+        }
+    }
+
     /// Counts packets that a state has not followed one by one.
     pub(crate) fn count(&mut self, id: u32, packets: u32, bytes: u64) {
         let cold = &mut self.cold[id as usize];

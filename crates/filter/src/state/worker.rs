@@ -4,7 +4,7 @@ use std::ops::BitXor;
 use std::sync::Arc;
 
 use super::counters::RuleCounters;
-use super::flow::{FamilyFlows, FlowCaches, PassTrace};
+use super::flow::{FamilyFlows, FlowCaches, FlowOffload, PassTrace};
 use super::flow_key::FlowKey;
 use super::fragments::FragmentCache;
 use super::hash::split_mix;
@@ -111,8 +111,13 @@ impl FilterWorker {
     /// Keeps so many flows of each family whose packets need no rules, or none.
     pub fn keep_flows(&mut self, entries: usize) {
         let keys = [(); 4].map(|()| split_mix(&mut self.random));
-        self.flows.settle_states(&mut self.states);
-        self.flows = FlowCaches::new(entries, keys);
+        self.end_flows();
+        self.flows = self.flows.resized(entries, keys);
+    }
+
+    /// Lets something else forward packets of known flows.
+    pub fn set_offload(&mut self, offload: Arc<dyn FlowOffload>) {
+        self.flows.set_offload(offload);
     }
 
     /// Reads the states of flows, so that the processor fetches all lines at once.
@@ -129,9 +134,16 @@ impl FilterWorker {
         self.flows.trace_of(place)
     }
 
-    /// Judges the next packet of every flow by the rules: they, or their tables, are others.
+    /// Judges the next packet of every flow by the rules: they, their tables, or the view are others.
     pub fn end_flows(&mut self) {
+        self.recall_flows();
         self.flows.end_all();
+    }
+
+    /// Takes all flows back whose packets are forwarded elsewhere.
+    pub fn recall_flows(&mut self) {
+        self.flows.recall_all(&mut self.states);
+        self.flows.settle_rules(&self.counters);
     }
 
     /// The flows whose packets need no rules, and the counters of rules.
@@ -142,12 +154,12 @@ impl FilterWorker {
 
     /// Goes on with another rule set. Returns what it no longer needs, to be freed outside of the data path.
     pub fn adopt(&mut self, mut adoption: Adoption) -> Adoption {
+        self.end_flows();
         adoption.carry(&self.counters, &self.rule_states, &self.rule_sources);
         if self.maps.is_full() {
             self.settle_all();
         }
         let map = adoption.map.clone();
-        self.flows.end_all();
         self.sources.renumber(|rule| map.rule(rule));
         self.maps.push(map, self.states.capacity());
         self.maps.hand_back(&mut adoption.former_maps);
@@ -199,11 +211,13 @@ impl FilterWorker {
     pub(crate) fn count_known(&mut self, id: u32) {
         let key = self.states.get(id).0.key();
         self.flows.settle_flow(&key, &mut self.states);
+        self.flows.settle_rules(&self.counters);
     }
 
     /// All states, with their counters up to date.
     pub fn state_summaries(&mut self) -> impl Iterator<Item = StateSummary> {
         self.flows.settle_states(&mut self.states);
+        self.flows.settle_rules(&self.counters);
         let entries = (0..self.states.capacity() as u32).map(|id| self.states.get(id));
         entries.filter(|(hot, _)| hot.is_used()).map(|(hot, cold)| StateSummary {
             key: hot.key(),

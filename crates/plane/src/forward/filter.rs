@@ -8,7 +8,6 @@ use fullview_filter::rule::{CompiledRule, RejectWith, RuleAction};
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::{Adoption, FilterWorker, StateSummary, WorkerLimits};
 use fullview_filter::verdict::Verdict as FilterVerdict;
-use rustix::time::{ClockId, clock_gettime};
 
 use super::known_flows::{Candidate, KnownFlows, show};
 use super::lookup;
@@ -19,13 +18,12 @@ use super::translations::Translations;
 use super::way_out::{WayOut, WaysOut};
 use crate::adjacency::AdjacencyKind;
 use crate::burst::{BURST, Packet, Slot};
+use crate::counters::Counters;
+use crate::filter_time::{milliseconds, step_of};
+use crate::kernel_flows::{FlowSharing, PortDevice, SharedTotals};
 use crate::verdict::{Punt, Reason, RejectAnswer, Verdict};
 use crate::view::View;
 use crate::wire::ethernet::HEADER as ETHERNET;
-
-/// The time of packets advances in steps of so many milliseconds. Timeouts are whole seconds, and pf itself counts in
-/// seconds; a flow asks for its states once a step.
-const RESOLUTION: u64 = 128;
 
 /// What a worker filters with: the rules, which workers share, and its own states.
 pub struct BurstFilter {
@@ -41,6 +39,8 @@ pub struct BurstFilter {
     /// Whether any packet of the burst was dropped.
     has_dropped: bool,
     known: KnownFlows,
+    /// Shares known flows with a program in the kernel.
+    sharing: Option<Box<FlowSharing>>,
     /// Whether states were swept since the last call of [`Self::sweep_idle`].
     has_swept: bool,
     clock: fn() -> u64,
@@ -113,6 +113,7 @@ impl BurstFilter {
             len: 0,
             has_dropped: false,
             known: KnownFlows::new(),
+            sharing: None,
             has_swept: false,
             clock: milliseconds,
             translations: Translations::default(),
@@ -149,9 +150,15 @@ impl BurstFilter {
     /// Looks up the packets that the rules let in, and rejects those that they do not let in or out.
     pub(super) fn around_lookup(&mut self, state: &mut StageState, view: &View, packets: &mut [Packet<'_>]) {
         let time = (self.clock)();
-        let now = time - time % RESOLUTION;
-        let mut filter = FlowFilter { rules: &self.rules, worker: &mut self.worker, now };
-        self.known.take(&mut filter, &mut state.tables, view, packets);
+        let now = step_of(time);
+        let mut filter = FlowFilter {
+            rules: &self.rules,
+            worker: &mut self.worker,
+            sharing: self.sharing.as_deref_mut(),
+            view,
+            time,
+        };
+        self.known.take(&mut filter, &mut state.tables, packets);
         self.read(state, packets);
         drop_unread(state, packets);
         self.rules.hash_burst(&self.worker, &self.packets[..self.len], &mut self.hashes);
@@ -168,7 +175,13 @@ impl BurstFilter {
         if self.has_dropped {
             mark_rejected(state, packets);
         }
-        let mut filter = FlowFilter { rules: &self.rules, worker: &mut self.worker, now };
+        let mut filter = FlowFilter {
+            rules: &self.rules,
+            worker: &mut self.worker,
+            sharing: self.sharing.as_deref_mut(),
+            view,
+            time,
+        };
         let (judged, hashes) = (&self.packets[..self.len], &self.hashes[..self.len]);
         self.known.learn(&mut filter, &mut state.tables, judged, hashes);
         show(&mut state.tables);
@@ -184,6 +197,54 @@ impl BurstFilter {
     /// Keeps so many flows of each family whose packets need no rules, or none.
     pub fn keep_flows(&mut self, entries: usize) {
         self.worker.keep_flows(entries);
+    }
+
+    /// Shares known flows with a program in the kernel, which forwards their packets.
+    pub fn share_flows(&mut self, sharing: FlowSharing) {
+        self.worker.set_offload(sharing.offload());
+        self.sharing = Some(Box::new(sharing));
+    }
+
+    /// Sets the devices of the ports between which a program may forward packets of known flows.
+    pub fn set_devices(&mut self, devices: Vec<PortDevice>) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.set_devices(devices);
+        }
+    }
+
+    /// To be called before the view of a burst is read.
+    #[inline(always)]
+    pub(super) fn begin_burst(&mut self) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.begin_burst();
+        }
+    }
+
+    /// Brings states and counters up to date with what a program forwarded. No flow is shared while all packets have to meet
+    /// the worker. It is called once a round.
+    pub(super) fn follow_shared(&mut self, are_all_needed: bool, counters: &mut Counters) {
+        let Some(sharing) = &mut self.sharing else { return };
+        if sharing.suspend(are_all_needed) {
+            self.worker.recall_flows();
+        }
+        if sharing.follow(&self.rules, &mut self.worker, (self.clock)()) {
+            let (flows, rules) = self.worker.flows_mut();
+            flows.settle_rules(rules);
+            sharing.move_traffic(counters);
+        }
+    }
+
+    /// How many known flows a program forwards, if it may.
+    pub(super) fn shared_totals(&self) -> Option<SharedTotals> {
+        self.sharing.as_ref().map(|sharing| sharing.totals())
+    }
+
+    /// Takes all flows back, and counts what a program forwarded.
+    pub(super) fn take_back_shared(&mut self, counters: &mut Counters) {
+        if let Some(sharing) = &self.sharing {
+            self.worker.recall_flows();
+            sharing.move_traffic(counters);
+        }
     }
 
     /// Reads the time, in milliseconds, from another clock.
@@ -368,10 +429,4 @@ fn objection(verdict: &FilterVerdict) -> Option<Verdict> {
         FilterVerdict::Drop(reason) => Some(Verdict::Drop((*reason).into())),
         FilterVerdict::Reject(with) => Some(Verdict::Reject(with.into())),
     }
-}
-
-/// The coarse clock: reading it costs a few nanoseconds a burst, and timeouts are whole seconds.
-pub(super) fn milliseconds() -> u64 {
-    let now = clock_gettime(ClockId::MonotonicCoarse);
-    now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
 }

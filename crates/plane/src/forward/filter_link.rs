@@ -8,8 +8,9 @@ use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::Adoption;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
-use super::filter::{self, BurstFilter, EnforceableRules};
+use super::filter::{BurstFilter, EnforceableRules};
 use super::filter_piece::FilterPiece;
+use crate::filter_time::milliseconds;
 
 /// Changes, and pieces, that wait for the worker at most.
 const RING: usize = 16;
@@ -112,7 +113,7 @@ impl FilterServer {
         if !self.filled.is_full()
             && let Ok(mut piece) = self.pieces.pop()
         {
-            piece.fill(filter, filter::milliseconds());
+            piece.fill(filter, milliseconds());
             let _ = self.filled.push(piece);
         }
     }

@@ -7,6 +7,7 @@ use fullview_filter::ruleset::{RuleSet, StateRecord, records, remove};
 use fullview_filter::state::RuleCounters;
 
 use super::filter::BurstFilter;
+use crate::kernel_flows::SharedTotals;
 
 /// So many entries of the table of states, or so many rules, are in a piece at most.
 const PIECE: u32 = 1024;
@@ -36,6 +37,8 @@ pub struct FilterPiece {
     pub next: Option<u32>,
     /// How many states and how many sources there are.
     pub totals: (u32, u32),
+    /// Known flows that a program in the kernel forwards, if it may.
+    pub shared: Option<SharedTotals>,
     /// The rules in force and their counters, to which the piece belongs. Absent until the worker has filled it.
     pub rules: Option<(Arc<RuleSet>, Arc<RuleCounters>)>,
 }
@@ -55,6 +58,7 @@ impl FilterPiece {
             removed: 0,
             next: None,
             totals: (0, 0),
+            shared: None,
             rules: None,
         }
     }
@@ -72,6 +76,7 @@ impl FilterPiece {
 
     /// Fills the piece, whose lists are empty and have room, or removes its states.
     pub(super) fn fill(&mut self, filter: &mut BurstFilter, now: u64) {
+        self.shared = filter.shared_totals();
         let (rules, worker) = filter.parts();
         self.totals = (worker.states().len() as u32, worker.sources().len() as u32);
         self.rules = Some((Arc::clone(rules), Arc::clone(worker.counters())));

@@ -16,7 +16,6 @@ use super::keys::{FamilyKeys, LookupBatch, TableKeys};
 use super::take_flows::{FlowFilter, UNKNOWN, take_known};
 use super::wire_flow::WireFamily;
 use crate::burst::{BURST, Packet};
-use crate::view::View;
 
 /// What the routes of a table and family are now.
 #[derive(Clone, Copy, Default)]
@@ -63,23 +62,17 @@ impl KnownFlows {
     /// Starts again for another view. Allocates if that has more tables.
     #[cold]
     pub fn follow(&mut self, tables: usize, worker: &mut FilterWorker) {
-        worker.flows_mut().0.end_all();
+        worker.end_flows();
         self.routes.clear();
         self.routes.resize(tables, [RoutesNow::default(); 2]);
     }
 
     /// Gives the packets of known flows their next hops, and hides them from the stages until [`show`].
-    pub fn take(
-        &mut self,
-        filter: &mut FlowFilter<'_>,
-        tables: &mut [TableKeys],
-        view: &View,
-        packets: &[Packet<'_>],
-    ) {
+    pub fn take(&mut self, filter: &mut FlowFilter<'_>, tables: &mut [TableKeys], packets: &[Packet<'_>]) {
         filter.worker.flows_mut().0.begin_burst();
         let (mut known, mut all) = (0, 0);
         for (table, routes) in tables.iter_mut().zip(&mut self.routes) {
-            let renews = !view.checks_sources();
+            let renews = !filter.view.checks_sources();
             known +=
                 routes[0].take::<InetAddresses>(&mut self.places, filter, &mut table.inet, renews, packets);
             known +=
@@ -144,10 +137,18 @@ impl KnownFlows {
             };
             if found == *next_hop {
                 let route = FlowRoute { next_hop: next_hop.0, stamp: routes.stamp };
-                let (worker, now) = (&mut *filter.worker, filter.now);
-                learn_flow(worker, packet, (place, *hash), entering, (route, now));
+                let now = filter.now();
+                let learned = learn_flow(filter.worker, packet, (place, *hash), entering, (route, now));
+                learned.into_iter().for_each(|at| share(filter, packet.family, at));
             }
         }
+    }
+}
+
+fn share(filter: &mut FlowFilter<'_>, family: Family, place: usize) {
+    match family {
+        Family::Inet => filter.share::<InetAddresses>(place),
+        Family::Inet6 => filter.share::<Inet6Addresses>(place),
     }
 }
 

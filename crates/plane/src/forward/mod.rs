@@ -133,14 +133,24 @@ impl Forwarder {
         Some((*self.filter.take()?, self.filter_server.take()?))
     }
 
-    /// Applies the changes of the filter's rules that wait, answers a question about what the filter remembers, and forgets
-    /// expired states if no packets come. The worker calls it once a round, between bursts.
+    /// Applies the changes of the filter's rules that wait, answers a question about what the filter remembers, follows the
+    /// flows that a program in the kernel forwards, and forgets expired states if no packets come. The worker calls it once a
+    /// round, between bursts.
     pub fn change_rules(&mut self) {
         if let (Some(filter), Some(server)) = (&mut self.filter, &mut self.filter_server) {
             server.serve(filter);
         }
+        let are_all_needed = self.sampler.is_some() || self.tracer.as_deref_mut().is_some_and(Tracer::is_on);
         if let Some(filter) = &mut self.filter {
+            filter.follow_shared(are_all_needed, &mut self.state.counters);
             filter.sweep_idle();
+        }
+    }
+
+    /// Has the program in the kernel forward no known flow any more, and counts what it forwarded.
+    pub fn take_back_flows(&mut self) {
+        if let Some(filter) = &mut self.filter {
+            filter.take_back_shared(&mut self.state.counters);
         }
     }
 
@@ -224,6 +234,9 @@ impl Forwarder {
     /// Runs the stages up to `last` and no further, to measure the cost of each stage.
     #[inline]
     pub fn process_through(&mut self, last: Stage, packets: &mut [Packet<'_>]) {
+        if let Some(filter) = &mut self.filter {
+            filter.begin_burst();
+        }
         let view = self.views.view();
         if !Arc::ptr_eq(view, &self.view) {
             self.view = Arc::clone(view);

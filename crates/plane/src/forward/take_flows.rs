@@ -6,12 +6,15 @@
 
 use fullview_filter::ruleset::{RuleSet, renew_flow};
 use fullview_filter::state::FilterWorker;
-use fullview_filter::state::flow::FlowCaches;
+use fullview_filter::state::flow::{FamilyFlows, FlowCaches};
 use fullview_table::NextHop;
 
 use super::keys::FamilyKeys;
 use super::wire_flow::WireFamily;
 use crate::burst::{BURST, Packet};
+use crate::filter_time::step_of;
+use crate::kernel_flows::{FlowSharing, KnownFlow};
+use crate::view::View;
 
 /// The place of a packet whose flow is not known.
 pub(super) const UNKNOWN: u32 = u32::MAX;
@@ -23,7 +26,26 @@ const STEP: usize = 32;
 pub(super) struct FlowFilter<'f> {
     pub rules: &'f RuleSet,
     pub worker: &'f mut FilterWorker,
-    pub now: u64,
+    /// Shares flows with a program in the kernel.
+    pub sharing: Option<&'f mut FlowSharing>,
+    pub view: &'f View,
+    /// In milliseconds.
+    pub time: u64,
+}
+
+impl FlowFilter<'_> {
+    /// The time of the burst's packets.
+    pub fn now(&self) -> u64 {
+        step_of(self.time)
+    }
+
+    /// Shares a flow that was learned or renewed.
+    pub fn share<A: FamilyFlows>(&mut self, place: usize) {
+        let (rules, view, now) = (self.rules, self.view, self.time);
+        if let Some(sharing) = &mut self.sharing {
+            sharing.share::<A>(KnownFlow { rules, view, place, now }, self.worker);
+        }
+    }
 }
 
 /// Packets of a batch and the places of their flows.
@@ -86,7 +108,7 @@ fn count<A: WireFamily>(
     packets: &[Packet<'_>],
     (run, put_off): (&mut Run, &mut PutOff),
 ) -> usize {
-    let (mut known, now) = (0, filter.now as u32);
+    let (mut known, now) = (0, filter.now() as u32);
     let (flows, _) = filter.worker.flows_mut();
     for at in first..end {
         let position = keys.destinations.position(at) % BURST;
@@ -125,10 +147,11 @@ fn renew<A: WireFamily>(
         let position = keys.destinations.position(at);
         let addr = keys.destinations.addr(at);
         let next_hop = || renews.then(|| keys.find(addr).0);
-        if !renew_flow::<A>(filter.rules, filter.worker, place, (stamp, filter.now), next_hop) {
+        if !renew_flow::<A>(filter.rules, filter.worker, place, (stamp, filter.now()), next_hop) {
             places[position] = UNKNOWN;
             continue;
         }
+        filter.share::<A>(place);
         let (length, (flows, _)) = (A::read(packets[position]).length, filter.worker.flows_mut());
         let (next_hop, list) = A::cache(flows).count(place, length);
         run.count(list, length, flows);

@@ -10,7 +10,9 @@
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::AtomicU64;
 
+use aya::EbpfLoader;
 use aya::maps::{self, Array, MapData, MapError, PerCpuArray, XskMap};
 use aya::programs::links::FdLink;
 use aya::programs::tc::TcAttachOptions;
@@ -18,8 +20,10 @@ use aya::programs::xdp::XdpMode;
 use aya::programs::{LinkOrder, ProgramError, SchedClassifier, SocketFilter, TcAttachType, Xdp};
 
 use super::link::Link;
+use super::sys::SharedWords;
 use crate::bpf::{self, LoadedObject};
 use crate::burst::FRAME_CAPACITY;
+use crate::kernel_flows::{FlowMemory, FlowRegions, FlowWords, Region};
 use crate::report_time::ReportTime;
 use crate::wire::ethernet::{Mac, TAG};
 
@@ -28,7 +32,7 @@ pub use error::ClassifyError;
 mod error;
 
 /// Names of the classes, in the order of `enum class` in classify.c.
-pub const CLASSES: [&str; 12] = [
+pub const CLASSES: [&str; 14] = [
     "not_ours",
     "forward",
     "not_ip",
@@ -41,6 +45,8 @@ pub const CLASSES: [&str; 12] = [
     "too_long",
     "reinjected",
     "router_stalled",
+    "known_flow",
+    "unsent",
 ];
 
 /// Sockets of all interfaces and queues together: the room in classify.c.
@@ -107,6 +113,9 @@ impl RedirectScope {
 pub struct Classifier {
     loaded: LoadedObject,
     trailer: Trailer,
+    /// The room for known flows, if there is any, and the keys of their hash.
+    flows: Option<FlowRegions>,
+    flow_keys: [u64; 2],
     ingress: HashMap<IngressKey, IngressSettings>,
     local: HashSet<IpAddr>,
     queues: HashMap<u32, QueueRange>,
@@ -128,25 +137,40 @@ enum Attachment {
 impl Classifier {
     /// Loads the classifier. It takes no frames until [`Self::set_ingress`].
     pub fn load() -> Result<Classifier, ClassifyError> {
-        Classifier::load_with(false)
+        Classifier::load_with(false, None)
     }
 
     /// The same for a router with a filter: the kernel gets no unicast packet to another host before the filter has judged
-    /// it, as the kernel may answer such a packet.
-    pub fn load_for_filter() -> Result<Classifier, ClassifyError> {
-        Classifier::load_with(true)
+    /// it, as the kernel may answer such a packet. There is room for so many known flows that the programs forward.
+    pub fn load_for_filter(flows: u16) -> Result<Classifier, ClassifyError> {
+        Classifier::load_with(true, (flows > 0).then(|| FlowRegions::new(flows)))
     }
 
-    fn load_with(is_filtered: bool) -> Result<Classifier, ClassifyError> {
+    fn load_with(is_filtered: bool, flows: Option<FlowRegions>) -> Result<Classifier, ClassifyError> {
         let trailer = random()?;
+        let flow_keys = flow_keys(random()?);
         let longest = (FRAME_CAPACITY - TAG) as u32;
         let filtered = u8::from(is_filtered);
+        let buckets = flows.map_or(0, |flows| flows.values(Region::Buckets));
         let loaded = bpf::CLASSIFY.load_with(|loader| {
             loader.override_global("TRAILER", &trailer, true).override_global("LONGEST", &longest, true);
-            loader.override_global("FILTERED", &filtered, true);
+            loader.override_global("FILTERED", &filtered, true).override_global(
+                "FLOW_KEYS",
+                &flow_keys,
+                true,
+            );
+            loader.override_global("FLOW_BUCKETS", &buckets, true);
+            flows.into_iter().for_each(|flows| make_room(loader, flows));
         })?;
         let (ingress, local, queues) = (HashMap::new(), HashSet::new(), HashMap::new());
-        Ok(Classifier { loaded, trailer, ingress, local, queues, attached: HashMap::new() })
+        Ok(Classifier { loaded, trailer, flows, flow_keys, ingress, local, queues, attached: HashMap::new() })
+    }
+
+    /// The memory in which the programs find known flows, if there is room for any.
+    pub fn flow_memory(&mut self) -> Result<Option<FlowMemory>, ClassifyError> {
+        let Some(flows) = self.flows else { return Ok(None) };
+        let part = |region| map_part(&mut self.loaded, flows, region);
+        FlowMemory::new(flows, self.flow_keys, part).map(Some)
     }
 
     /// The trailer of reinjected frames.
@@ -365,6 +389,44 @@ fn write<K: aya::Pod>(
 ) -> Result<(), ClassifyError> {
     let written: Result<(), MapError> = if is_there { map.insert(key, 1, 0) } else { map.remove(&key) };
     written.map_err(ClassifyError::Map)
+}
+
+/// The maps that hold known flows.
+fn map_of(region: Region) -> &'static str {
+    match region {
+        Region::Head => "flow_head",
+        Region::Buckets => "flow_buckets",
+        Region::Entries => "flows",
+    }
+}
+
+fn make_room(loader: &mut EbpfLoader<'_>, flows: FlowRegions) {
+    for region in [Region::Buckets, Region::Entries] {
+        loader.map_max_entries(map_of(region), flows.values(region));
+    }
+}
+
+fn map_part(
+    loaded: &mut LoadedObject,
+    flows: FlowRegions,
+    region: Region,
+) -> Result<Box<dyn FlowWords>, ClassifyError> {
+    let (name, bytes) = (map_of(region), flows.words(region) * size_of::<u64>());
+    let missing = loaded.missing_map(name);
+    let Some(maps::Map::Array(map)) = loaded.ebpf.map_mut(name) else { return Err(missing.into()) };
+    Ok(Box::new(SharedWords::new(map.fd().as_fd(), bytes).map_err(ClassifyError::FlowMemory)?))
+}
+
+/// A product with an odd factor keeps all of a word.
+fn flow_keys(random: Trailer) -> [u64; 2] {
+    let both = u128::from_ne_bytes(random);
+    [both as u64, (both >> 64) as u64 | 1]
+}
+
+impl FlowWords for SharedWords {
+    fn words(&self) -> &[AtomicU64] {
+        self.double_words()
+    }
 }
 
 /// Random bytes.

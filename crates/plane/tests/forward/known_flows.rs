@@ -21,13 +21,13 @@ use crate::filter::{enforceable, ipfw, pf};
 use crate::frames::*;
 use crate::router::parts;
 
-thread_local!(static NOW: Cell<u64> = const { Cell::new(0) });
+thread_local!(pub static NOW: Cell<u64> = const { Cell::new(0) });
 
 const SHORT_TIMEOUTS: &str =
     "set timeout { udp.first 3, udp.single 2, udp.multiple 4, interval 1 }\npass all";
 
 /// Rule sets between which a filter of one language changes.
-fn rule_sets(language: usize) -> Vec<EnforceableRules> {
+pub fn rule_sets(language: usize) -> Vec<EnforceableRules> {
     let sets: Vec<RuleSetParts> = match language {
         0 => [
             "pass all keep state",
@@ -65,7 +65,7 @@ fn rule_sets(language: usize) -> Vec<EnforceableRules> {
 
 /// One frame: its flow, its direction, and what kind of packet it is.
 #[derive(Clone, Debug)]
-struct Sent {
+pub struct Sent {
     inet6: bool,
     hosts: (u8, u8),
     port: u8,
@@ -75,7 +75,7 @@ struct Sent {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+pub enum Kind {
     Udp { len: u8, hops: u8 },
     Tcp { flags: u8, seq: u8 },
     Echo,
@@ -84,7 +84,7 @@ enum Kind {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+pub enum Step {
     Burst(Vec<Sent>),
     /// Milliseconds.
     Pause(u64),
@@ -122,7 +122,7 @@ fn packet() -> impl Strategy<Value = Sent> {
     })
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         20 => prop::collection::vec(packet(), 1..40).prop_map(Step::Burst),
         4 => prop_oneof![4 => 1_u64..300, 2 => 300_u64..5000, 1 => 5000_u64..100_000].prop_map(Step::Pause),
@@ -156,7 +156,7 @@ fn payload(sent: &Sent) -> (u8, Vec<u8>) {
     }
 }
 
-fn frame(sent: &Sent) -> (u16, Vec<u8>) {
+pub fn frame(sent: &Sent) -> (u16, Vec<u8>) {
     let (near, far) = sent.hosts;
     let (protocol, payload) = payload(sent);
     let hops = if let Kind::Udp { hops, .. } = sent.kind { hops } else { 64 };
@@ -222,13 +222,13 @@ fn frame6((from, to): (&str, &str), hops: u8, protocol: u8, kind: Kind, payload:
 }
 
 /// Routes that change while packets flow.
-struct Routed {
+pub struct Routed {
     rib: Arc<Rib<u32>>,
     attachment: Attachment<u32>,
 }
 
 impl Routed {
-    fn new() -> Routed {
+    pub fn new() -> Routed {
         let attachment = Attachment::new(Time::ZERO, 0, u32::ALGORITHMS.into(), Arc::default());
         let mut routed = Routed { rib: Arc::default(), attachment };
         routed.set("198.18.0.0/24", Some(1));
@@ -236,7 +236,7 @@ impl Routed {
         routed
     }
 
-    fn set(&mut self, prefix: &str, next_hop: Option<u16>) {
+    pub fn set(&mut self, prefix: &str, next_hop: Option<u16>) {
         let change = Change { prefix: prefix.parse().unwrap(), next_hop: next_hop.map(NextHop) };
         Arc::make_mut(&mut self.rib).apply(change);
         self.attachment.changed(Time::from_secs(1), &self.rib, &[change], Origin::Static);
@@ -244,7 +244,7 @@ impl Routed {
 }
 
 /// Views that differ in a neighbour or in the check of sources.
-fn view(routed: &Routed, number: u8) -> View {
+pub fn view(routed: &Routed, number: u8) -> View {
     let mut parts: ViewParts = parts();
     parts.tables[0].inet = routed.attachment.shared_reader();
     match number {
@@ -257,14 +257,14 @@ fn view(routed: &Routed, number: u8) -> View {
 }
 
 /// One of the filters that are compared.
-struct Compared {
-    forwarder: Forwarder,
+pub struct Compared {
+    pub forwarder: Forwarder,
     client: FilterClient,
     rules: EnforceableRules,
 }
 
 impl Compared {
-    fn new(views: &Views, rules: &EnforceableRules, limits: WorkerLimits, flows: usize) -> Compared {
+    pub fn new(views: &Views, rules: &EnforceableRules, limits: WorkerLimits, flows: usize) -> Compared {
         let mut filter = BurstFilter::new(rules, limits, 1);
         filter.set_clock(|| NOW.get());
         filter.keep_flows(flows);
@@ -275,7 +275,7 @@ impl Compared {
         Compared { forwarder, client, rules: rules.clone() }
     }
 
-    fn change_rules(&mut self, rules: &EnforceableRules) {
+    pub fn change_rules(&mut self, rules: &EnforceableRules) {
         self.client.send(RuleChange::new(&self.rules, rules)).unwrap();
         self.forwarder.change_rules();
         self.client.free_former();
@@ -283,7 +283,7 @@ impl Compared {
     }
 
     /// The states, and the packets and bytes of each rule.
-    fn remembered(&mut self) -> (Vec<StateSummary>, Vec<(u64, u64)>) {
+    pub fn remembered(&mut self) -> (Vec<StateSummary>, Vec<(u64, u64)>) {
         let filter = self.forwarder.filter_mut().unwrap();
         let states = filter.states().collect();
         let counters = filter.worker().counters();
@@ -344,14 +344,19 @@ proptest! {
     }
 }
 
-fn udp(back: bool, inet6: bool) -> Sent {
+pub fn udp(back: bool, inet6: bool) -> Sent {
     let kind = Kind::Udp { len: 8, hops: 64 };
     Sent { inet6, hosts: (1, 7), port: 1, back, vlan: false, kind }
 }
 
+/// A burst with a packet of each family.
+pub fn burst_of_both_families(back: bool) -> Step {
+    Step::Burst(vec![udp(back, false), udp(back, true)])
+}
+
 #[test]
 fn packets_are_known_from_the_third_of_a_flow_on() {
-    let burst = |back| Step::Burst(vec![udp(back, false), udp(back, true)]);
+    let burst = burst_of_both_families;
     for language in [0, 1] {
         let one_way = vec![burst(false); 10];
         assert_eq!(

@@ -4,9 +4,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod filter;
+mod flow_program;
 mod frames;
 mod known_flows;
 mod nat;
 mod order;
 mod plain;
 mod router;
+mod shared_flows;

@@ -8,6 +8,8 @@ mod classify;
 mod conformance;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod killed;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod known_flow;
 #[cfg(target_os = "linux")]
 mod memif;
 #[cfg(target_os = "linux")]

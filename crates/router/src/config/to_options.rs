@@ -15,7 +15,7 @@ use super::sections::{
 use super::standalone;
 use crate::algorithm::{self, Names, RouterSettings};
 use crate::control;
-use crate::filter::{FilterOptions, FilterPlace};
+use crate::filter::{self, FilterOptions, FilterPlace};
 use crate::mirror::InterfacePolicy;
 use crate::options::{
     CaptureOptions, ExportOptions, LiveOptions, OperationsOptions, PortOptions, RouterOptions,
@@ -95,13 +95,14 @@ pub fn threads_only(config: &RouterConfig) -> Option<&'static str> {
 
 /// The rules that packets must pass, if there are any. Their file is not read.
 pub fn filter_options(config: &RouterConfig) -> Option<FilterOptions> {
-    let FilterSection { language, file, states } = config.filter.as_ref()?;
+    let FilterSection { language, file, states, kernel_flows } = config.filter.as_ref()?;
     let place = if config.router.kernel { FilterPlace::BesideKernel } else { FilterPlace::Standalone };
     Some(FilterOptions {
         place,
         language: *language,
         file: file.clone(),
         states: states.map(NonZeroU32::get),
+        kernel_flows: kernel_flows.unwrap_or(filter::KERNEL_FLOWS),
     })
 }
 

@@ -33,6 +33,9 @@ pub struct FilterStatus {
     pub file: String,
     pub states: UsedRoom,
     pub sources: UsedRoom,
+    /// Known flows that a program in the kernel forwards. `None` if there is no such program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_flows: Option<KernelFlows>,
     /// Packets that the filter dropped, by reason. Only reasons that occurred.
     pub drops: BTreeMap<String, u64>,
     /// Of all rules, not of the page.
@@ -48,6 +51,14 @@ pub struct FilterStatus {
 pub struct UsedRoom {
     pub used: u32,
     pub most: u32,
+}
+
+/// Known flows that a program in the kernel forwards, and the packets that it has forwarded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelFlows {
+    pub used: u32,
+    pub most: u32,
+    pub packets: u64,
 }
 
 /// What all rules counted together: a packet counts for a rule in each of its passes, in and out.

@@ -78,20 +78,25 @@ impl KernelSource {
         plane.log.record_following(now, &plane.mirror, self.follower.statistics());
     }
 
-    /// Has the kernel resolve neighbours that workers have packets for, and verify stale ones that they sent to.
+    /// Has the kernel resolve neighbours that workers have packets for.
     pub fn resolve(
         &mut self,
         plane: &ControlPlane,
         unresolved: Vec<UnresolvedDestination>,
     ) -> Result<(), DaemonError> {
-        let KernelSource { follower, resolver, refresh, .. } = self;
-        let (now, mirror) = (plane.now(), &plane.mirror);
-        resolver.resolve(now, unresolved, mirror, follower).map_err(netlink("resolving neighbours"))?;
-        refresh.refresh(now, mirror, follower).map_err(netlink("keeping neighbours fresh"))
+        let KernelSource { follower, resolver, .. } = self;
+        let resolved = resolver.resolve(plane.now(), unresolved, &plane.mirror, follower);
+        resolved.map_err(netlink("resolving neighbours"))
     }
 
-    /// Has the kernel verify all stale neighbours, for no worker reports which ones are in use.
-    #[cfg(all(feature = "bpf", target_os = "linux"))]
+    /// Has the kernel verify stale neighbours that workers sent to.
+    pub fn refresh_used(&mut self, plane: &ControlPlane) -> Result<(), DaemonError> {
+        let KernelSource { follower, refresh, .. } = self;
+        let refreshed = refresh.refresh(plane.now(), &plane.mirror, follower);
+        refreshed.map_err(netlink("keeping neighbours fresh"))
+    }
+
+    /// Has the kernel verify all stale neighbours, as a program in the kernel does not report which ones are in use.
     pub fn refresh_all(&mut self, plane: &ControlPlane) -> Result<(), DaemonError> {
         let KernelSource { follower, refresh, .. } = self;
         let refreshed = refresh.refresh_all(plane.now(), &plane.mirror, follower);

@@ -79,7 +79,7 @@ pub use running_filter::{FilterInForce, check_filter};
 pub use state::RouterState;
 pub use watch_hub::{WatchHub, WatchSession, WatchedPacket};
 use worker_path::WorkerPath;
-use workers::KernelWorkers;
+use workers::{FilteringWorker, KernelWorkers};
 
 /// What the daemon shares with other threads.
 pub struct Shared {
@@ -150,6 +150,10 @@ fn by_workers(
     let (count, ports) = (options.workers, options.ports.clone());
     let filter = options.filter.as_ref().map(|filter| KernelFilter::start(filter, &mut plane)).transpose()?;
     let (filter, of_worker) = filter.unzip();
+    // Samples are of all packets, so all packets have to meet the worker.
+    let may_share = !hub.is_sampling();
+    let kernel_flows = options.filter.as_ref().filter(|_| may_share).map_or(0, |filter| filter.kernel_flows);
+    let of_worker = of_worker.map(|(filter, wakeup)| FilteringWorker { filter, wakeup, kernel_flows });
     let workers = KernelWorkers::new(count, ports, source.refresh.used(), Arc::clone(hub), of_worker)?;
     let path = WorkerPath::start(&options.interfaces, workers, filter, &choice.why, &plane)?;
     Ok(Box::new(Daemon { plane, source, path, queries }))

@@ -87,7 +87,6 @@ impl NeighborRefresh {
     }
 
     /// Has the kernel verify all stale neighbours: where a program in the kernel sends, no port tracks the neighbours.
-    #[cfg(all(feature = "bpf", target_os = "linux"))]
     pub fn refresh_all(
         &mut self,
         now: Duration,

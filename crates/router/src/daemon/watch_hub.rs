@@ -62,6 +62,11 @@ impl WatchHub {
         WatchHub(Mutex::new(HubState { sample, ..HubState::default() }))
     }
 
+    /// Whether workers sample packets.
+    pub fn is_sampling(&self) -> bool {
+        self.state().sample.is_some()
+    }
+
     /// Makes a worker with that many ports write notes and samples.
     pub fn connect(&self, forwarder: &mut Forwarder, ports: usize) {
         let mut state = self.state();

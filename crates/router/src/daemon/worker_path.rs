@@ -9,6 +9,10 @@ use super::kernel_filter::KernelFilter;
 use super::kernel_source::KernelSource;
 use super::main_loop::{DataPath, RouterCounts};
 use super::workers::KernelWorkers;
+use crate::events::EventKind;
+
+/// What the log and `show interfaces` say about known flows.
+const SHARES_FLOWS: &str = "a program in the kernel forwards known flows of the filter";
 
 /// Workers, and the interfaces that they have ports on.
 pub struct WorkerPath {
@@ -29,7 +33,12 @@ impl WorkerPath {
         why: &str,
         plane: &ControlPlane,
     ) -> Result<WorkerPath, DaemonError> {
-        let (interfaces, ports, why) = (interfaces.to_vec(), FollowedPorts::default(), why.to_owned());
+        let mut why = why.to_owned();
+        if workers.shares_flows() {
+            plane.log.line(plane.now(), EventKind::Router, SHARES_FLOWS);
+            why = format!("{why}; {SHARES_FLOWS}");
+        }
+        let (interfaces, ports) = (interfaces.to_vec(), FollowedPorts::default());
         let mut path = WorkerPath { interfaces, workers, ports, filter, why };
         path.follow_ports(plane)?;
         Ok(path)
@@ -46,6 +55,11 @@ impl DataPath<KernelSource> for WorkerPath {
         let now = plane.now();
         plane.log.record_overruns(now, &plane.mirror, &self.workers)?;
         source.resolve(plane, self.workers.unresolved())?;
+        if self.workers.shares_flows() {
+            source.refresh_all(plane)?
+        } else {
+            source.refresh_used(plane)?
+        }
         self.filter.as_mut().map_or(Ok(()), |filter| filter.follow(plane))?;
         self.follow_ports(plane)
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use fullview_plane::burst::Slot;
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
+use fullview_plane::kernel_flows::PortProgram;
 use fullview_plane::verdict::{Punt, Verdict};
 use fullview_plane::wire::ethernet;
 use fullview_plane::wire::ethernet::EtherType;
@@ -26,7 +27,7 @@ use super::kernel_split::{KernelSplit, Reinjector};
 use super::link_presence::is_gone;
 use super::neighbor_refresh::{TrackingPort, UsedNeighbors};
 use super::neighbor_resolution::UnresolvedDestination;
-use super::ports::{self, PacketMemory};
+use super::ports::{self, AnyPort, PacketMemory};
 use super::running_filter::WorkerFilter;
 use super::wakeup::Wakeup;
 use super::watch_hub::WatchHub;
@@ -67,6 +68,15 @@ struct KernelWorker {
     unresolved: Receiver<UnresolvedDestination>,
 }
 
+/// What the only worker of a router with a filter gets.
+pub struct FilteringWorker {
+    pub filter: WorkerFilter,
+    /// Wakes the worker.
+    pub wakeup: Wakeup,
+    /// Known flows that a program in the kernel forwards at most.
+    pub kernel_flows: u16,
+}
+
 /// The ports of a worker by number; `None` for an interface that does not exist now.
 type WorkerPorts = Vec<Option<TrackingPort>>;
 
@@ -78,11 +88,14 @@ impl KernelWorkers {
         options: PortOptions,
         used: Arc<UsedNeighbors>,
         hub: Arc<WatchHub>,
-        filter: Option<(WorkerFilter, Wakeup)>,
+        filter: Option<FilteringWorker>,
     ) -> Result<KernelWorkers, DaemonError> {
-        let split = KernelSplit::new(count, filter.is_some())?;
+        let split = KernelSplit::new(count, filter.as_ref().map(|filter| filter.kernel_flows))?;
         let (memory, counters) = (PacketMemory::new(), Counters::new(0));
-        let (filter, wakeup) = filter.unzip();
+        let (mut filter, wakeup) = filter.map(|worker| (worker.filter, worker.wakeup)).unzip();
+        if let (Some(WorkerFilter { filter, .. }), Some(sharing)) = (&mut filter, split.flow_sharing()) {
+            filter.share_flows(sharing);
+        }
         let running = Vec::new();
         Ok(KernelWorkers { count, options, memory, split, filter, wakeup, used, running, counters, hub })
     }
@@ -144,7 +157,9 @@ impl KernelWorkers {
         let packets = self.memory.take(ports.iter().flatten().count(), &self.options);
         let mut forwarder = Forwarder::new(mirror.views().reader());
         self.hub.connect(&mut forwarder, ports.len());
-        if let Some(WorkerFilter { filter, server }) = self.filter.take() {
+        let devices = self.split.devices(links.iter().copied().zip(ports.iter().map(program_of)));
+        if let Some(WorkerFilter { mut filter, server }) = self.filter.take() {
+            filter.set_devices(devices);
             forwarder.set_filter(filter);
             forwarder.set_filter_server(server);
         }
@@ -172,6 +187,11 @@ impl KernelWorkers {
             all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(port));
         }
         Ok(all)
+    }
+
+    /// Whether a program in the kernel forwards packets of known flows.
+    pub fn shares_flows(&self) -> bool {
+        self.split.shares_flows()
     }
 
     /// Takes the destinations that workers could not send to since the last call.
@@ -210,6 +230,15 @@ impl PathCounts for KernelWorkers {
         let ended = CountSnapshot::of_ended(self.counters.clone());
         let running = (0..).zip(&self.running).map(|(number, worker)| worker.thread.snapshot(number));
         Ok(std::iter::once(ended).chain(running).collect())
+    }
+}
+
+/// Which of the classifier's programs runs on a port.
+fn program_of(port: &Option<TrackingPort>) -> Option<PortProgram> {
+    match port.as_ref()?.port {
+        AnyPort::Packet(_) => Some(PortProgram::Tc),
+        AnyPort::Xdp(_) => Some(PortProgram::Xdp),
+        AnyPort::Tap(_) => None,
     }
 }
 

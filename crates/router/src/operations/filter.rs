@@ -6,10 +6,11 @@ use fullview_filter::rule::{CompiledRule, NamedTable};
 use fullview_filter::ruleset::{Language, RuleSet};
 use fullview_filter::state::RuleCounters;
 use fullview_plane::forward::PieceOf;
+use fullview_plane::kernel_flows::SharedTotals;
 use fullview_plane::verdict::Reason;
 
 use crate::control::filter::{
-    FilterQuery, FilterStatus, MAX_LIMIT, RuleStatus, RuleTotals, TableSummary, UsedRoom,
+    FilterQuery, FilterStatus, KernelFlows, MAX_LIMIT, RuleStatus, RuleTotals, TableSummary, UsedRoom,
 };
 use crate::daemon::{FilterInForce, QueryHandle, RouterState, total};
 
@@ -51,12 +52,17 @@ pub fn page(
         file: filter.path.clone(),
         states: UsedRoom { used: states, most: filter.limits.states },
         sources: UsedRoom { used: sources, most: filter.limits.sources },
+        kernel_flows: piece.shared.map(kernel_flows),
         drops,
         totals: counted.totals(),
         tables: rules.named_tables().iter().map(|table| summary(&rules, table)).collect(),
         rules: listed,
         next,
     })
+}
+
+fn kernel_flows(SharedTotals { flows, most, packets }: SharedTotals) -> KernelFlows {
+    KernelFlows { used: flows, most, packets }
 }
 
 fn language(language: Language) -> &'static str {

@@ -15,6 +15,11 @@ pub fn filter_metrics(filter: &FilterStatus, page: &mut Page<'_>) -> fmt::Result
     page.gauges("filter_states_room", "States that fit", one(filter.states.most.into()))?;
     page.gauges("filter_sources", "Sources that rules limit", one(filter.sources.used.into()))?;
     page.gauges("filter_sources_room", "Sources that fit", one(filter.sources.most.into()))?;
+    if let Some(flows) = filter.kernel_flows {
+        page.gauges("filter_kernel_flows", "Known flows that a program forwards", one(flows.used.into()))?;
+        page.gauges("filter_kernel_flows_room", "Known flows that fit there", one(flows.most.into()))?;
+        page.counts("filter_kernel_flow_packets", "Packets that it forwarded", one(flows.packets))?;
+    }
     page.gauges("filter_rules", "Rules of the filter", one(filter.totals.rules as u64))?;
     let help = "Packets that matched rules, all rules together, in each pass";
     page.counts("filter_packets", help, one(filter.totals.packets))?;

@@ -5,6 +5,9 @@ use crate::state::flow_key::FlowKey;
 
 /// The addresses of a flow, as they stand in the header.
 pub trait FlowAddresses: Copy + Eq + Default {
+    /// The family that they are of.
+    const FAMILY: Family;
+
     /// The addresses of a flow, if it is of this family.
     fn of(key: &FlowKey) -> Option<Self>;
 
@@ -13,6 +16,9 @@ pub trait FlowAddresses: Copy + Eq + Default {
 
     /// Mixes them with secret keys.
     fn fold(&self, keys: &[u64; 4]) -> u64;
+
+    /// Their bytes in order, as little-endian words; those of a short family are followed by zeros.
+    fn words(&self) -> [u64; 4];
 }
 
 /// Source and destination of an IPv4 header.
@@ -28,6 +34,8 @@ impl InetAddresses {
 }
 
 impl FlowAddresses for InetAddresses {
+    const FAMILY: Family = Family::Inet;
+
     fn of(key: &FlowKey) -> Option<Self> {
         let bits = |address: Address| u64::from((address.0 as u32).swap_bytes());
         let is_inet = key.source.family() == Family::Inet;
@@ -41,6 +49,10 @@ impl FlowAddresses for InetAddresses {
     #[inline(always)]
     fn fold(&self, keys: &[u64; 4]) -> u64 {
         self.0 ^ keys[0]
+    }
+
+    fn words(&self) -> [u64; 4] {
+        [self.0, 0, 0, 0]
     }
 }
 
@@ -72,6 +84,8 @@ impl PartialEq for Inet6Addresses {
 impl Eq for Inet6Addresses {}
 
 impl FlowAddresses for Inet6Addresses {
+    const FAMILY: Family = Family::Inet6;
+
     fn of(key: &FlowKey) -> Option<Self> {
         let is_inet6 = key.source.family() == Family::Inet6;
         is_inet6.then(|| {
@@ -92,6 +106,10 @@ impl FlowAddresses for Inet6Addresses {
         let [a, b, c, d] = self.0;
         fold(a ^ keys[0], b ^ keys[1]).wrapping_add(fold(c ^ keys[2], d ^ keys[3]))
     }
+
+    fn words(&self) -> [u64; 4] {
+        self.0
+    }
 }
 
 /// A flow and the interface that its packets come in by.
@@ -100,6 +118,19 @@ pub struct WireFlow<A> {
     pub(super) addresses: A,
     /// Both ports as they stand in the header, the interface, the protocol.
     pub(super) ends: u64,
+}
+
+/// A flow in parts, for a reader of packets that compares them one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowWords {
+    pub family: Family,
+    /// See [`FlowAddresses::words`].
+    pub addresses: [u64; 4],
+    /// Both ports in order, as a little-endian word.
+    pub ports: u32,
+    pub protocol: u8,
+    /// The interface that the packets come in by.
+    pub interface: u16,
 }
 
 /// What both directions of a flow have in common; other flows may have it too.
@@ -134,6 +165,17 @@ impl<A: FlowAddresses> WireFlow<A> {
         FlowMarks {
             flow: mark(addresses.wrapping_add(ports << 20 | protocol << 40)),
             addresses: mark(addresses),
+        }
+    }
+
+    /// The flow in parts.
+    pub fn words(&self) -> FlowWords {
+        FlowWords {
+            family: A::FAMILY,
+            addresses: self.addresses.words(),
+            ports: self.ends as u32,
+            protocol: (self.ends >> (INTERFACE + 16)) as u8,
+            interface: (self.ends >> INTERFACE) as u16,
         }
     }
 

@@ -5,6 +5,7 @@
 use std::hint::select_unpredictable;
 
 use super::addresses::{FlowAddresses, WireFlow};
+use super::offload::{FlowAccounts, NOT_OFFLOADED, OffloadedPackets};
 use crate::state::table::StateTable;
 
 /// The stamp of an entry that is no longer valid, older than all others.
@@ -64,6 +65,8 @@ pub struct FlowCache<A> {
     /// How many entries were ever used. As many slots are.
     used: u32,
     states: Box<[FlowStates]>,
+    /// The entry of [`FlowOffload`](super::FlowOffload) that forwards packets of the flow too.
+    offloaded: Box<[u32]>,
     keys: [u64; 4],
 }
 
@@ -79,6 +82,7 @@ impl<A: FlowAddresses> FlowCache<A> {
             slots: vec![SlotLine([0; SLOTS]); entries / SLOTS].into(),
             used: 0,
             states: vec![[NO_STATE; 2]; entries].into(),
+            offloaded: vec![NOT_OFFLOADED; entries].into(),
             keys,
         }
     }
@@ -172,7 +176,7 @@ impl<A: FlowAddresses> FlowCache<A> {
     }
 
     /// The stamp and the next hop of an entry.
-    pub(crate) fn route(&self, place: usize) -> (u64, u16) {
+    pub fn route(&self, place: usize) -> (u64, u16) {
         (self.entries[place].stamp, self.entries[place].next_hop)
     }
 
@@ -181,17 +185,32 @@ impl<A: FlowAddresses> FlowCache<A> {
         self.states[place].into_iter().filter(|id| *id != NO_STATE)
     }
 
+    /// The flow of an entry, valid or not.
+    pub fn flow(&self, place: usize) -> WireFlow<A> {
+        self.entries[place].flow
+    }
+
+    /// The entry that forwards packets of the flow elsewhere, if one does.
+    pub fn offloaded(&self, place: usize) -> Option<u32> {
+        Some(self.offloaded[place]).filter(|entry| *entry != NOT_OFFLOADED)
+    }
+
+    /// Notes that packets of the flow are forwarded elsewhere too, by this entry.
+    pub fn set_offloaded(&mut self, place: usize, entry: u32) {
+        self.offloaded[place] = entry;
+    }
+
     /// Notes a packet at this time.
     pub(crate) fn renew(&mut self, place: usize, stamp: u64, now: u32, states: &mut StateTable) {
         if self.entries[place].packets >= MOST_PACKETS {
-            self.settle(place, states);
+            self.settle_own(place, states);
         }
         self.states(place).for_each(|id| states.set_last(id, now));
         (self.entries[place].stamp, self.entries[place].last) = (stamp, now);
     }
 
     /// Gives the states what the entry has counted.
-    fn settle(&mut self, place: usize, states: &mut StateTable) {
+    fn settle_own(&mut self, place: usize, states: &mut StateTable) {
         let entry = &mut self.entries[place];
         let (packets, bytes) = (std::mem::take(&mut entry.packets), std::mem::take(&mut entry.bytes));
         if packets > 0 {
@@ -199,22 +218,57 @@ impl<A: FlowAddresses> FlowCache<A> {
         }
     }
 
+    /// Gives the states what was counted here and elsewhere.
+    pub(super) fn settle(&mut self, place: usize, accounts: &mut FlowAccounts<'_>) {
+        self.settle_own(place, accounts.states);
+        let taken = accounts.take(self.offloaded[place]);
+        taken.into_iter().for_each(|taken| self.credit(place, taken, accounts));
+    }
+
+    /// As [`Self::settle`]. From now on the flow's packets are not forwarded elsewhere.
+    pub(super) fn recall(&mut self, place: usize, accounts: &mut FlowAccounts<'_>) {
+        self.settle_own(place, accounts.states);
+        let taken = accounts.end(std::mem::replace(&mut self.offloaded[place], NOT_OFFLOADED));
+        taken.into_iter().for_each(|taken| self.credit(place, taken, accounts));
+    }
+
+    /// Counts packets that were forwarded elsewhere.
+    fn credit(&mut self, place: usize, taken: OffloadedPackets, accounts: &mut FlowAccounts<'_>) {
+        let OffloadedPackets { packets, bytes, last } = taken;
+        let entry = &mut self.entries[place];
+        if last.wrapping_sub(entry.last) as i32 > 0 {
+            entry.last = last;
+        }
+        if packets > 0 {
+            accounts.rules.add(entry.rules, packets.into(), bytes);
+        }
+        for id in self.states(place) {
+            accounts.states.count(id, packets, bytes);
+            accounts.states.advance_last(id, last);
+        }
+    }
+
     /// As [`Self::settle`] for all entries.
-    pub(super) fn settle_all(&mut self, states: &mut StateTable) {
-        (0..self.entries.len()).for_each(|place| self.settle(place, states));
+    pub(super) fn settle_all(&mut self, accounts: &mut FlowAccounts<'_>) {
+        (0..self.used as usize).for_each(|place| self.settle(place, accounts));
+    }
+
+    /// As [`Self::recall`] for all entries.
+    pub(super) fn recall_all(&mut self, accounts: &mut FlowAccounts<'_>) {
+        (0..self.used as usize).for_each(|place| self.recall(place, accounts));
     }
 
     /// Removes a flow, whichever interfaces it comes in by.
-    pub(super) fn remove(&mut self, flow: &WireFlow<A>, states: &mut StateTable) {
+    pub(super) fn remove(&mut self, flow: &WireFlow<A>, accounts: &mut FlowAccounts<'_>) {
         for place in self.entries_of(flow).into_iter().flatten() {
-            self.settle(place, states);
+            self.recall(place, accounts);
             self.entries[place].stamp = NEVER;
         }
     }
 
     /// As [`Self::settle`] for a flow, whichever interfaces it comes in by.
-    pub(super) fn settle_flow(&mut self, flow: &WireFlow<A>, states: &mut StateTable) {
-        self.entries_of(flow).into_iter().flatten().for_each(|place| self.settle(place, states));
+    pub(super) fn settle_flow(&mut self, flow: &WireFlow<A>, accounts: &mut FlowAccounts<'_>) {
+        self.entries_of(flow).into_iter().flatten().for_each(|place| self.settle(place, accounts));
     }
 
     fn entries_of(&self, flow: &WireFlow<A>) -> [Option<usize>; 2] {
@@ -222,14 +276,19 @@ impl<A: FlowAddresses> FlowCache<A> {
         self.slots_of(flow.hash(&self.keys)).map(|slot| self.entry_in(slot).filter(is_same))
     }
 
-    /// Adds or replaces a flow, unless both its slots belong to others that are valid and in use.
-    pub(super) fn learn(&mut self, new: LearnedFlow<A>, floor: u64, now: u32, states: &mut StateTable) {
-        let own = self.find(&new.flow);
-        let Some(place) = own.or_else(|| self.vacate(&new.flow, floor, now)) else { return };
-        self.settle(place, states);
+    /// Adds or replaces a flow, unless both its slots belong to others that are valid and in use. Returns its place.
+    pub(super) fn learn(
+        &mut self,
+        new: LearnedFlow<A>,
+        (floor, now): (u64, u32),
+        accounts: &mut FlowAccounts<'_>,
+    ) -> Option<usize> {
+        let place = self.find(&new.flow).or_else(|| self.vacate(&new.flow, floor, now))?;
+        self.recall(place, accounts);
         self.states[place] = new.states.map(|id| id.unwrap_or(NO_STATE));
         let LearnedFlow { flow, stamp, next_hop, rules, .. } = new;
         self.entries[place] = CachedFlow { flow, stamp, last: now, packets: 0, bytes: 0, next_hop, rules };
+        Some(place)
     }
 
     /// An entry that a slot of the flow leads to and that may be replaced.

@@ -1,8 +1,11 @@
 //! The flows of one worker, of both families, and what their entries have in common.
 
+use std::sync::Arc;
+
 use super::addresses::{FlowAddresses, Inet6Addresses, InetAddresses, WireFlow};
 use super::cache::{FlowCache, LearnedFlow};
 use super::counted_rules::CountedRules;
+use super::offload::{FlowAccounts, FlowOffload};
 use super::trace::PassTrace;
 use crate::address::Family;
 use crate::packet::Packet;
@@ -38,6 +41,8 @@ pub struct FlowCaches {
     floor: u64,
     /// Flows of which states began or ended in this burst, by their hashes.
     changed: [u64; CHANGED],
+    /// What else forwards packets of flows.
+    offload: Option<Arc<dyn FlowOffload>>,
 }
 
 /// The family whose cache is meant.
@@ -72,7 +77,27 @@ impl FlowCaches {
             newest: 1,
             floor: 1,
             changed: [0; CHANGED],
+            offload: None,
         }
+    }
+
+    /// Empty caches with other room and keys. No flow of these is forwarded elsewhere any more.
+    pub(crate) fn resized(&self, entries: usize, keys: [u64; 4]) -> FlowCaches {
+        FlowCaches { offload: self.offload.clone(), ..FlowCaches::new(entries, keys) }
+    }
+
+    /// Lets something else forward packets of flows.
+    pub(crate) fn set_offload(&mut self, offload: Arc<dyn FlowOffload>) {
+        self.offload = Some(offload);
+    }
+
+    /// Both families, and what counts their packets.
+    fn parts<'a>(
+        &'a mut self,
+        states: &'a mut StateTable,
+    ) -> (&'a mut FlowCache<InetAddresses>, &'a mut FlowCache<Inet6Addresses>, FlowAccounts<'a>) {
+        let accounts = FlowAccounts { states, rules: &mut self.counted, offload: self.offload.as_deref() };
+        (&mut self.inet, &mut self.inet6, accounts)
     }
 
     /// Whether flows are kept at all.
@@ -86,8 +111,8 @@ impl FlowCaches {
         self.newest
     }
 
-    /// Ends all entries: the rules or the view are others.
-    pub fn end_all(&mut self) {
+    /// Ends all entries: the rules or the view are others. [`Self::recall_all`] comes first.
+    pub(crate) fn end_all(&mut self) {
         self.floor = self.new_stamp();
         self.counted.clear();
     }
@@ -117,8 +142,35 @@ impl FlowCaches {
 
     /// Adds what was counted to the states.
     pub(crate) fn settle_states(&mut self, states: &mut StateTable) {
-        self.inet.settle_all(states);
-        self.inet6.settle_all(states);
+        let (inet, inet6, mut accounts) = self.parts(states);
+        inet.settle_all(&mut accounts);
+        inet6.settle_all(&mut accounts);
+    }
+
+    /// As [`Self::settle_states`]. No flow's packets are forwarded elsewhere any more.
+    pub(crate) fn recall_all(&mut self, states: &mut StateTable) {
+        self.offload.iter().for_each(|offload| offload.end_all());
+        let (inet, inet6, mut accounts) = self.parts(states);
+        inet.recall_all(&mut accounts);
+        inet6.recall_all(&mut accounts);
+    }
+
+    /// Adds what was counted of the flow at this place to its states and rules.
+    pub(crate) fn settle_place(&mut self, family: Family, place: usize, states: &mut StateTable) {
+        let (inet, inet6, mut accounts) = self.parts(states);
+        match family {
+            Family::Inet => inet.settle(place, &mut accounts),
+            Family::Inet6 => inet6.settle(place, &mut accounts),
+        }
+    }
+
+    /// As [`Self::settle_place`]. The flow's packets are not forwarded elsewhere any more.
+    pub(crate) fn recall(&mut self, family: Family, place: usize, states: &mut StateTable) {
+        let (inet, inet6, mut accounts) = self.parts(states);
+        match family {
+            Family::Inet => inet.recall(place, &mut accounts),
+            Family::Inet6 => inet6.recall(place, &mut accounts),
+        }
     }
 
     /// Keeps the trace of the packet at this place.
@@ -148,25 +200,27 @@ impl FlowCaches {
         if key.protocol != UDP {
             return;
         }
+        let (inet, inet6, mut accounts) = self.parts(states);
         for key in [*key, key.reversed()] {
             match key.source.family() {
-                Family::Inet => remove(&mut self.inet, &key, states),
-                Family::Inet6 => remove(&mut self.inet6, &key, states),
+                Family::Inet => on_flow(inet, &key, |cache, flow| cache.remove(flow, &mut accounts)),
+                Family::Inet6 => on_flow(inet6, &key, |cache, flow| cache.remove(flow, &mut accounts)),
             }
         }
     }
 
     /// Adds what was counted of a flow in both directions to its states.
     pub(crate) fn settle_flow(&mut self, key: &FlowKey, states: &mut StateTable) {
+        let (inet, inet6, mut accounts) = self.parts(states);
         for key in [*key, key.reversed()] {
             match key.source.family() {
-                Family::Inet => settle(&mut self.inet, &key, states),
-                Family::Inet6 => settle(&mut self.inet6, &key, states),
+                Family::Inet => on_flow(inet, &key, |cache, flow| cache.settle_flow(flow, &mut accounts)),
+                Family::Inet6 => on_flow(inet6, &key, |cache, flow| cache.settle_flow(flow, &mut accounts)),
             }
         }
     }
 
-    /// Learns how the packets of a flow pass, from one of them after its pass out.
+    /// Learns how the packets of a flow pass, from one of them after its pass out. Returns the place of its entry.
     pub(crate) fn learn(
         &mut self,
         packet: &Packet,
@@ -174,16 +228,23 @@ impl FlowCaches {
         passes: [&PassTrace; 2],
         (route, now): (FlowRoute, u32),
         states: &mut StateTable,
-    ) {
+    ) -> Option<usize> {
         let (word, bit) = changed_bit(hash);
         if self.changed[word] & bit != 0 || !self.is_current(route.stamp) {
-            return;
+            return None;
         }
-        let Some(rules) = self.counted.number(passes[0], passes[1]) else { return };
-        let ids = passes.map(PassTrace::state);
+        let learned = Learned {
+            key: FlowKey::of(packet),
+            interface: packet.pass.received_on,
+            states: passes.map(PassTrace::state),
+            rules: self.counted.number(passes[0], passes[1])?,
+            route,
+        };
+        let since = (self.floor, now);
+        let (inet, inet6, mut accounts) = self.parts(states);
         match packet.family {
-            Family::Inet => add(&mut self.inet, packet, (ids, rules), (route, self.floor, now), states),
-            Family::Inet6 => add(&mut self.inet6, packet, (ids, rules), (route, self.floor, now), states),
+            Family::Inet => inet.learn(learned.flow()?, since, &mut accounts),
+            Family::Inet6 => inet6.learn(learned.flow()?, since, &mut accounts),
         }
     }
 }
@@ -192,30 +253,32 @@ fn changed_bit(hash: u64) -> (usize, u64) {
     ((hash >> 8) as usize % CHANGED, 1 << (hash & 63))
 }
 
-fn remove<A: FlowAddresses>(cache: &mut FlowCache<A>, key: &FlowKey, states: &mut StateTable) {
-    if !cache.is_empty()
-        && let Some(flow) = WireFlow::of(key, 0)
-    {
-        cache.remove(&flow, states);
-    }
-}
-
-fn settle<A: FlowAddresses>(cache: &mut FlowCache<A>, key: &FlowKey, states: &mut StateTable) {
-    if !cache.is_empty()
-        && let Some(flow) = WireFlow::of(key, 0)
-    {
-        cache.settle_flow(&flow, states);
-    }
-}
-
-fn add<A: FlowAddresses>(
+/// Does something about a flow, if its cache is not empty.
+fn on_flow<A: FlowAddresses>(
     cache: &mut FlowCache<A>,
-    packet: &Packet,
-    (states_of, rules): ([Option<u32>; 2], u16),
-    (route, floor, now): (FlowRoute, u64, u32),
-    states: &mut StateTable,
+    key: &FlowKey,
+    act: impl FnOnce(&mut FlowCache<A>, &WireFlow<A>),
 ) {
-    let Some(flow) = WireFlow::of(&FlowKey::of(packet), packet.pass.received_on) else { return };
-    let FlowRoute { next_hop, stamp } = route;
-    cache.learn(LearnedFlow { flow, states: states_of, stamp, next_hop, rules }, floor, now, states);
+    if !cache.is_empty()
+        && let Some(flow) = WireFlow::of(key, 0)
+    {
+        act(cache, &flow);
+    }
+}
+
+/// What is learned about a flow of any family.
+struct Learned {
+    key: FlowKey,
+    interface: u16,
+    states: [Option<u32>; 2],
+    rules: u16,
+    route: FlowRoute,
+}
+
+impl Learned {
+    fn flow<A: FlowAddresses>(self) -> Option<LearnedFlow<A>> {
+        let FlowRoute { next_hop, stamp } = self.route;
+        let flow = WireFlow::of(&self.key, self.interface)?;
+        Some(LearnedFlow { flow, states: self.states, stamp, next_hop, rules: self.rules })
+    }
 }

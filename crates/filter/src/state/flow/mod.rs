@@ -6,14 +6,19 @@
 //! next hop it takes. It is removed as soon as one of its states ends, another state of the flow begins, or an end of the
 //! flow answers for the first time; it is out of date when the rules, the view or the routes change. When the clock has
 //! moved on, the states are asked whether they are still alive, and their times and counters are brought up to date.
+//!
+//! Packets of such a flow may be forwarded elsewhere, before the worker sees them ([`FlowOffload`]). The entry stays: it says
+//! which states and rules those packets count for, and what ends it ends that too.
 
 mod addresses;
 mod cache;
 mod caches;
 mod counted_rules;
+mod offload;
 mod trace;
 
-pub use addresses::{FlowAddresses, FlowMarks, Inet6Addresses, InetAddresses, WireFlow};
+pub use addresses::{FlowAddresses, FlowMarks, FlowWords, Inet6Addresses, InetAddresses, WireFlow};
 pub use cache::FlowCache;
 pub use caches::{FamilyFlows, FlowCaches, FlowRoute};
+pub use offload::{FlowOffload, OffloadedPackets};
 pub use trace::PassTrace;

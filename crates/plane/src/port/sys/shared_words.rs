@@ -2,11 +2,12 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use memmap2::{MmapOptions, MmapRaw};
 
 /// A mapping of the values of an array map (`BPF_F_MMAPABLE`).
+#[derive(Debug)]
 pub struct SharedWords(MmapRaw);
 
 impl SharedWords {
@@ -23,5 +24,12 @@ impl SharedWords {
         // bits are valid words. Other processes and the kernel access this memory by loads and stores of words or parts
         // of words, which atomics allow; no plain reference to it is ever made.
         unsafe { std::slice::from_raw_parts(first, self.0.len() / size_of::<AtomicU32>()) }
+    }
+
+    /// The same memory as words of 64 bits.
+    pub fn double_words(&self) -> &[AtomicU64] {
+        let first = self.0.as_mut_ptr().cast::<AtomicU64>().cast_const();
+        // SAFETY: as for `words`. The kernel's programs access each of these words as one, or its halves by plain loads.
+        unsafe { std::slice::from_raw_parts(first, self.0.len() / size_of::<AtomicU64>()) }
     }
 }

@@ -68,6 +68,8 @@ pub struct FilterSection {
     pub file: PathBuf,
     /// Room for states.
     pub states: Option<NonZeroU32>,
+    /// Known flows that a program in the kernel forwards.
+    pub kernel_flows: Option<u16>,
 }
 
 /// `[feed]`.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use fullview_plane::burst::Slot;
 use fullview_plane::interface::Interface;
+use fullview_plane::kernel_flows::{FlowSharing, PortDevice, PortProgram};
 use fullview_plane::port::classify::{Classifier, IngressKey, IngressSettings, RedirectScope, XdpAttachMode};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
@@ -15,6 +16,7 @@ use fullview_plane::report_time::ReportTime;
 use fullview_plane::verdict::Verdict;
 use fullview_plane::view::View;
 
+use super::shared_flows::{SharedFlows, barriers};
 use crate::daemon::error::DaemonError;
 use crate::mirror::Mirror;
 use crate::route::LinkIndex;
@@ -29,13 +31,19 @@ pub struct KernelSplit {
     taken: Vec<Link>,
     /// When everything that the kernel had reported was last taken in.
     current_at: ReportTime,
+    flows: Option<SharedFlows>,
 }
 
 impl KernelSplit {
-    /// With a filter the router also gets the packets that it only judges, for the kernel to answer.
-    pub fn new(workers: usize, is_filtered: bool) -> Result<KernelSplit, DaemonError> {
-        let load = if is_filtered { Classifier::load_for_filter } else { Classifier::load };
-        let classifier = load().map_err(DaemonError::LoadClassifier)?;
+    /// With a filter the router also gets the packets that it only judges, for the kernel to answer, and the classifier
+    /// forwards packets of so many known flows at most.
+    pub fn new(workers: usize, kernel_flows: Option<u16>) -> Result<KernelSplit, DaemonError> {
+        let grace = kernel_flows.and_then(barriers);
+        let room = kernel_flows.filter(|_| grace.is_some()).unwrap_or(0);
+        let loaded = kernel_flows.map_or_else(Classifier::load, |_| Classifier::load_for_filter(room));
+        let mut classifier = loaded.map_err(DaemonError::LoadClassifier)?;
+        let memory = classifier.flow_memory()?;
+        let flows = memory.zip(grace).map(|(memory, grace)| SharedFlows::new(memory, grace));
         let (thread, unused) = ReinjectThread::start(classifier.trailer(), workers)?;
         Ok(KernelSplit {
             classifier,
@@ -44,7 +52,26 @@ impl KernelSplit {
             view: None,
             taken: Vec::new(),
             current_at: ReportTime::now(),
+            flows,
         })
+    }
+
+    /// Whether the classifier forwards packets of known flows.
+    pub fn shares_flows(&self) -> bool {
+        self.flows.is_some()
+    }
+
+    /// Shares known flows of a filter with the classifier, if there is room for any.
+    pub fn flow_sharing(&self) -> Option<FlowSharing> {
+        self.flows.as_ref().map(SharedFlows::sharing)
+    }
+
+    /// The devices of a worker's ports, by number, for [`Self::flow_sharing`].
+    pub fn devices(
+        &mut self,
+        ports: impl Iterator<Item = (LinkIndex, Option<PortProgram>)>,
+    ) -> Vec<PortDevice> {
+        self.flows.as_mut().map_or_else(Vec::new, |flows| flows.devices(ports))
     }
 
     /// Configures the classifier with the router's present addresses and interfaces, and reports the time of the last call:
@@ -54,6 +81,9 @@ impl KernelSplit {
         let complete_until = std::mem::replace(&mut self.current_at, ReportTime::now());
         self.classifier.report(complete_until)?;
         let view = mirror.views().current();
+        if let Some(flows) = &mut self.flows {
+            flows.follow(&view, complete_until);
+        }
         if self.view.as_ref().is_some_and(|known| Arc::ptr_eq(known, &view)) {
             return Ok(());
         }
@@ -95,6 +125,7 @@ impl KernelSplit {
     /// Has the kernel forward everything until the next [`Self::follow`].
     pub fn pause(&mut self) -> Result<(), DaemonError> {
         self.view = None;
+        self.flows.iter_mut().for_each(SharedFlows::pause);
         Ok(self.classifier.set_ingress(&HashMap::new())?)
     }
 

@@ -3,6 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use fullview_plane::burst::Slot;
+use fullview_plane::kernel_flows::{FlowSharing, PortDevice, PortProgram};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
 
@@ -15,8 +16,25 @@ use crate::route::LinkIndex;
 pub struct KernelSplit;
 
 impl KernelSplit {
-    pub fn new(_workers: usize, _is_filtered: bool) -> Result<KernelSplit, DaemonError> {
+    pub fn new(_workers: usize, _kernel_flows: Option<u16>) -> Result<KernelSplit, DaemonError> {
         Ok(KernelSplit)
+    }
+
+    /// No program forwards anything.
+    pub fn shares_flows(&self) -> bool {
+        false
+    }
+
+    /// No program forwards anything.
+    pub fn flow_sharing(&self) -> Option<FlowSharing> {
+        None
+    }
+
+    pub fn devices(
+        &mut self,
+        _ports: impl Iterator<Item = (LinkIndex, Option<PortProgram>)>,
+    ) -> Vec<PortDevice> {
+        Vec::new()
     }
 
     pub fn follow(&mut self, _mirror: &Mirror) -> Result<(), DaemonError> {

@@ -14,6 +14,8 @@ use crate::log;
 mod classified;
 #[cfg(not(feature = "bpf"))]
 mod copied;
+#[cfg(feature = "bpf")]
+mod shared_flows;
 
 #[cfg(feature = "bpf")]
 pub use classified::{KernelSplit, Reinjector};

@@ -1,0 +1,40 @@
+//! Known flows whose packets a program in the kernel forwards (`bpf/known_flow.h`), so that they do not meet the worker.
+//!
+//! The worker shares an entry when it knows how the packets of a flow pass the rules and where they go. From then on the
+//! program forwards them and counts them in the entry; the worker takes the counts a few times a second, and gives them to
+//! the states and rules of the flow.
+//!
+//! | who | writes what | when |
+//! | --- | --- | --- |
+//! | worker (`FlowSharing`) | a whole entry | before the program can find it, and after no program has it any more |
+//! | worker | the bit of an entry that lets packets pass | it clears it when the flow ends: a state, the rules, the view |
+//! | worker | its report | every round, at most every few milliseconds |
+//! | router's thread (`FlowControl`) | the generation, which ends all entries | when a view or routes were published |
+//! | router's thread | its report | every turn |
+//! | program | counts and the time of the last packet | for every packet |
+//!
+//! The program forwards nothing if one of the reports is older than a second. An entry that has ended is used again after a
+//! barrier (`GraceThread`), behind which no program that found it still runs.
+//!
+//! The worker reads the generation before it reads the view and the routes by which it learns a flow. The router's thread
+//! raises the generation after it has published others. So an entry that follows from older ones has an older generation.
+
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod control;
+mod entry;
+mod grace;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod grace_thread;
+mod memory;
+mod sharing;
+mod traffic;
+
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub use control::FlowControl;
+pub use entry::{PortDevice, PortProgram};
+pub use grace::GracePeriods;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub use grace_thread::{GraceThread, NoBarrier};
+pub use memory::{FlowMemory, FlowRegions, FlowWords, MOST_FLOWS, Region};
+pub(crate) use sharing::KnownFlow;
+pub use sharing::{FlowSharing, SharedTotals};

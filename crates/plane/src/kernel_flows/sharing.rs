@@ -1,0 +1,263 @@
+//! The worker's end: it shares flows, takes their counts, and uses entries again that have ended.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use fullview_filter::address::Family;
+use fullview_filter::ruleset::{RuleSet, flow_lifetime, follow_offloaded, recall_flow};
+use fullview_filter::state::FilterWorker;
+use fullview_filter::state::flow::{FamilyFlows, FlowOffload, FlowWords, Inet6Addresses, InetAddresses};
+use fullview_table::NextHop;
+
+use super::entry::{FlowPath, PortDevice};
+use super::grace::GracePeriods;
+use super::memory::FlowMemory;
+use super::traffic::MOST_INTERFACES;
+use crate::adjacency::AdjacencyKind;
+use crate::counters::Counters;
+use crate::filter_time::step_of;
+use crate::view::View;
+
+/// Each entry is visited once in so many milliseconds.
+const INTERVAL: u64 = 128;
+/// A round visits so many at most.
+const VISITED: usize = 8192;
+/// The worker reports at most once in so many milliseconds.
+const REPORT: u64 = 16;
+/// The worker decides about packets that come so many milliseconds before a state of their flow ends: the time of packets
+/// advances in steps.
+const MARGIN: u64 = 512;
+/// An entry ends if no packet came for so many milliseconds, so that there is room for other flows.
+const IDLE: u64 = 10_000;
+
+/// The known flow of an entry.
+#[derive(Clone, Copy, Debug)]
+struct SharedFlow {
+    family: Family,
+    /// Where the worker has it.
+    place: u32,
+    hash: u64,
+}
+
+/// Shares known flows with the program.
+#[derive(Debug)]
+pub struct FlowSharing {
+    memory: Arc<FlowMemory>,
+    grace: Arc<GracePeriods>,
+    /// By index; the first is not used.
+    flows: Box<[Option<SharedFlow>]>,
+    free: Vec<u32>,
+    /// Entries that programs may still have, with the number of the question for a barrier.
+    ended: VecDeque<(u64, u32)>,
+    /// By port.
+    devices: Vec<PortDevice>,
+    /// The generation before the present burst, apart from those that the worker has ended.
+    of_others: u64,
+    /// The next entry to visit, and when the last one was.
+    cursor: u32,
+    visited: u64,
+    reported: u64,
+    is_suspended: bool,
+}
+
+/// How many flows are shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedTotals {
+    pub flows: u32,
+    /// How many may be.
+    pub most: u32,
+    /// Packets that the program has forwarded, as far as they were counted.
+    pub packets: u64,
+}
+
+/// A known flow that may be shared.
+#[derive(Clone, Copy)]
+pub(crate) struct KnownFlow<'f> {
+    pub rules: &'f RuleSet,
+    pub view: &'f View,
+    /// Where the worker has it.
+    pub place: usize,
+    /// In milliseconds.
+    pub now: u64,
+}
+
+impl FlowSharing {
+    /// Shares flows by this memory. Allocates everything that is ever needed.
+    pub fn new(memory: Arc<FlowMemory>, grace: Arc<GracePeriods>) -> FlowSharing {
+        let room = u32::from(memory.room());
+        FlowSharing {
+            grace,
+            flows: vec![None; room as usize + 1].into(),
+            free: (1..=room).rev().collect(),
+            ended: VecDeque::with_capacity(room as usize),
+            devices: Vec::new(),
+            of_others: 0,
+            cursor: 1,
+            visited: 0,
+            reported: 0,
+            is_suspended: false,
+            memory,
+        }
+    }
+
+    /// What counts the packets of shared flows.
+    pub(crate) fn offload(&self) -> Arc<dyn FlowOffload> {
+        Arc::<FlowMemory>::clone(&self.memory)
+    }
+
+    /// Sets the devices of ports. No flow is shared while this is called.
+    pub fn set_devices(&mut self, devices: Vec<PortDevice>) {
+        self.devices = devices;
+    }
+
+    /// Begins a burst: what is learned in it follows from a view and routes that are read later.
+    #[inline]
+    pub(crate) fn begin_burst(&mut self) {
+        self.of_others = self.memory.generation_of_others();
+    }
+
+    /// Shares no flow, or shares flows again. Says whether that is another decision than before; then the caller takes all
+    /// flows back.
+    pub(crate) fn suspend(&mut self, is_suspended: bool) -> bool {
+        std::mem::replace(&mut self.is_suspended, is_suspended) != is_suspended
+    }
+
+    /// Shares a flow that the worker has just learned or renewed, if the program can forward it.
+    pub(crate) fn share<A: FamilyFlows>(&mut self, known: KnownFlow<'_>, worker: &mut FilterWorker) {
+        let KnownFlow { rules, place, now, .. } = known;
+        let lifetime = u64::from(flow_lifetime::<A>(rules, worker, place));
+        if self.is_suspended || lifetime <= MARGIN {
+            return;
+        }
+        let times = (now, lifetime - MARGIN);
+        match A::cache(worker.flows_mut().0).offloaded(place) {
+            Some(index) => self.renew(index, times),
+            None => self.add::<A>(known, worker, times),
+        }
+    }
+
+    fn add<A: FamilyFlows>(&mut self, known: KnownFlow<'_>, worker: &mut FilterWorker, times: (u64, u64)) {
+        let cache = A::cache(worker.flows_mut().0);
+        let (_, next_hop) = cache.route(known.place);
+        let Some(path) = self.path(known.view, cache.flow(known.place).words(), NextHop(next_hop)) else {
+            return;
+        };
+        let words = path.words();
+        let hash = words.hash(self.memory.keys());
+        let Some(slot) = self.vacate(hash) else { return };
+        let Some(index) = self.free.pop() else { return };
+        self.memory.fill(index, &words);
+        self.renew(index, times);
+        self.memory.set_slot(hash, slot, index);
+        self.flows[index as usize] = Some(SharedFlow { family: A::FAMILY, place: known.place as u32, hash });
+        cache.set_offloaded(known.place, index);
+    }
+
+    fn renew(&self, index: u32, times: (u64, u64)) {
+        self.memory.renew(index, self.memory.generation_since(self.of_others), times);
+    }
+
+    /// How the packets of a flow go. `None` if the program cannot forward them, or if the loop does more about them.
+    fn path<'v>(&self, view: &'v View, flow: FlowWords, next_hop: NextHop) -> Option<FlowPath<'v>> {
+        let adjacency = view.adjacencies().get(next_hop);
+        let (ingress, egress) = (view.interface(flow.interface)?, view.interface(adjacency.interface)?);
+        let devices = [ingress.port, adjacency.port].map(|port| self.devices.get(usize::from(port)).copied());
+        let devices = [devices[0]?, devices[1]?];
+        let is_counted = usize::from(flow.interface.max(adjacency.interface)) < MOST_INTERFACES;
+        // A packet that returns to its link may cause a redirect.
+        let is_forwarded = adjacency.kind == AdjacencyKind::Neighbor && flow.interface != adjacency.interface;
+        (is_counted && is_forwarded && devices[0].reaches(devices[1])).then_some(FlowPath {
+            flow,
+            ingress,
+            egress,
+            adjacency,
+            devices,
+        })
+    }
+
+    /// A free slot for a hash. `None` if another flow may be taken for it, or if all slots belong to flows.
+    fn vacate(&mut self, hash: u64) -> Option<usize> {
+        for (index, _) in self.memory.slots(hash) {
+            if index != 0 && !self.memory.forwards(index) {
+                self.retire(index);
+            }
+        }
+        let slots = self.memory.slots(hash);
+        let is_taken = slots.iter().any(|(index, is_same)| *index != 0 && *is_same);
+        slots.iter().position(|(index, _)| *index == 0).filter(|_| !is_taken)
+    }
+
+    /// Takes an entry that has ended from the programs. It is free after a barrier.
+    fn retire(&mut self, index: u32) {
+        let Some(flow) = self.flows[index as usize].take() else { return };
+        self.memory.clear_slot(flow.hash, index);
+        self.ended.push_back((self.grace.ask(), index));
+    }
+
+    /// Reports that the worker runs, takes the counts of some entries, and frees entries that ended. The worker calls it once
+    /// a round. Says whether it looked for counts.
+    pub(crate) fn follow(&mut self, rules: &RuleSet, worker: &mut FilterWorker, now: u64) -> bool {
+        if now.wrapping_sub(self.reported) >= REPORT {
+            self.memory.report_worker(now);
+            self.reported = now;
+        }
+        let all = self.flows.len() as u64 - 1;
+        let due = all * now.wrapping_sub(self.visited) / INTERVAL;
+        if due > 0 {
+            self.visited = now;
+            (0..due.min(all).min(VISITED as u64)).for_each(|_| self.visit_next(rules, worker, now));
+        }
+        self.free_granted();
+        due > 0
+    }
+
+    fn visit_next(&mut self, rules: &RuleSet, worker: &mut FilterWorker, now: u64) {
+        let index = self.cursor;
+        self.cursor = if index as usize + 1 == self.flows.len() { 1 } else { index + 1 };
+        match self.flows[index as usize] {
+            Some(flow) if flow.family == Family::Inet => {
+                self.visit::<InetAddresses>(index, flow.place as usize, (rules, now), worker);
+            }
+            Some(flow) => self.visit::<Inet6Addresses>(index, flow.place as usize, (rules, now), worker),
+            None => {}
+        }
+    }
+
+    fn visit<A: FamilyFlows>(
+        &mut self,
+        index: u32,
+        place: usize,
+        (rules, now): (&RuleSet, u64),
+        worker: &mut FilterWorker,
+    ) {
+        if self.memory.forwards(index) && follow_offloaded::<A>(rules, worker, place, step_of(now)) {
+            let lifetime = u64::from(flow_lifetime::<A>(rules, worker, place));
+            self.memory.set_lifetime(index, lifetime.saturating_sub(MARGIN));
+            if now.saturating_sub(self.memory.last(index)) > IDLE {
+                recall_flow::<A>(worker, place);
+            }
+        }
+        if !self.memory.forwards(index) {
+            self.retire(index);
+        }
+    }
+
+    fn free_granted(&mut self) {
+        let granted = self.grace.granted();
+        while let Some((_, index)) = self.ended.pop_front_if(|(asked, _)| *asked <= granted) {
+            self.free.push(index);
+        }
+    }
+
+    /// How many flows are shared.
+    pub(crate) fn totals(&self) -> SharedTotals {
+        let most = u32::from(self.memory.room());
+        let flows = most - (self.free.len() + self.ended.len()) as u32;
+        SharedTotals { flows, most, packets: self.memory.packets() }
+    }
+
+    /// Moves the counts of frames that the program forwarded to the worker's.
+    pub(crate) fn move_traffic(&self, counters: &mut Counters) {
+        self.memory.traffic().move_to(counters);
+    }
+}

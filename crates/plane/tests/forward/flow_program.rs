@@ -1,0 +1,163 @@
+//! The program that forwards packets of known flows, `bpf/known_flow.h`, written again for one thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use fullview_plane::forward::BurstFilter;
+use fullview_plane::kernel_flows::{
+    FlowMemory, FlowRegions, FlowSharing, FlowWords, GracePeriods, PortDevice, PortProgram, Region,
+};
+use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET};
+use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::ipv6::Ipv6Packet;
+
+const KEYS: [u64; 2] = [0x1234_5678_9abc_def0, 0x9e37_79b9_7f4a_7c15];
+const FORWARDS: u64 = 1 << 63;
+const ONE_PACKET: u64 = 1 << 36;
+
+#[derive(Clone, Debug)]
+struct SharedWords(Arc<[AtomicU64]>);
+
+impl FlowWords for SharedWords {
+    fn words(&self) -> &[AtomicU64] {
+        &self.0
+    }
+}
+
+/// The program, and the memory that it shares with a filter.
+pub struct Program {
+    head: SharedWords,
+    buckets: SharedWords,
+    entries: SharedWords,
+    pub memory: Arc<FlowMemory>,
+    pub grace: Arc<GracePeriods>,
+    pub packets: u64,
+}
+
+/// What a packet shows.
+struct Shown {
+    /// The words of an entry from the addresses to the ingress.
+    flow: [u64; 6],
+    is_inet6: bool,
+    bytes: u64,
+    padding: u64,
+}
+
+impl Program {
+    /// A program with room for so many flows, which forwards between the first three ports.
+    pub fn new(flows: u16, filter: &mut BurstFilter) -> Program {
+        let regions = FlowRegions::new(flows);
+        let part = |region| SharedWords((0..regions.words(region)).map(|_| AtomicU64::new(0)).collect());
+        let [head, buckets, entries] = [Region::Head, Region::Buckets, Region::Entries].map(part);
+        let memory = FlowMemory::new::<()>(regions, KEYS, |region| {
+            let words = match region {
+                Region::Head => &head,
+                Region::Buckets => &buckets,
+                Region::Entries => &entries,
+            };
+            Ok(Box::new(words.clone()))
+        });
+        let (memory, grace) = (Arc::new(memory.unwrap()), Arc::<GracePeriods>::default());
+        filter.share_flows(FlowSharing::new(Arc::clone(&memory), Arc::clone(&grace)));
+        let device = |index| PortDevice { index, program: Some(PortProgram::Tc), takes_frames: false };
+        filter.set_devices((1..4).map(device).collect());
+        Program { head, buckets, entries, memory, grace, packets: 0 }
+    }
+
+    /// The port that a frame leaves by, and what becomes of it, if the program forwards it at this time.
+    pub fn forward(&mut self, port: u16, frame: &[u8], milliseconds: u64) -> Option<(u16, Vec<u8>)> {
+        let now = milliseconds * 1_000_000;
+        let vlan = Frame::new_unchecked(frame).vlan();
+        let mut plain = frame.to_vec();
+        if vlan.is_some() {
+            plain.drain(12..16);
+        }
+        let ingress = u64::from(port + 1) | u64::from(vlan.unwrap_or(0)) << 32;
+        let shown = Shown::of(&plain, ingress)?;
+        let entry = self.find(&shown, &plain)?;
+        let word = |at: usize| entry[at].load(Relaxed);
+        let [generation, control, worker] = [0, 1, 2].map(|at| self.head.0[at].load(Relaxed));
+        let holds = word(8) == generation
+            && now < control
+            && now < worker
+            && (now.wrapping_sub(word(1)) as i64) < word(9) as i64;
+        let [mtu, to_vlan] =
+            [0, 2].map(|at| u16::from_ne_bytes([link(word(14))[at], link(word(14))[at + 1]]));
+        if !holds || shown.bytes > u64::from(mtu) {
+            return None;
+        }
+        if entry[0].fetch_add(ONE_PACKET + shown.bytes, Relaxed) & FORWARDS == 0 {
+            return None;
+        }
+        entry[1].store(now, Relaxed);
+        entry[10].fetch_add(shown.padding, Relaxed);
+        plain[..8].copy_from_slice(&word(12).to_ne_bytes());
+        plain[8..12].copy_from_slice(&word(13).to_ne_bytes()[..4]);
+        let device = (word(13) >> 32) as u16;
+        rewrite(&mut plain, shown.is_inet6);
+        if to_vlan != 0 {
+            plain.splice(12..12, [0x81, 0].into_iter().chain(to_vlan.to_be_bytes()));
+        }
+        self.packets += 1;
+        Some((device - 1, plain))
+    }
+
+    fn find(&self, shown: &Shown, frame: &[u8]) -> Option<&[AtomicU64]> {
+        let hash = shown.hash();
+        let buckets = self.buckets.0.len() / 4;
+        let bucket = &self.buckets.0[hash as usize % buckets * 4..][..4];
+        let slot = bucket.iter().map(|slot| slot.load(Relaxed)).find(|slot| (slot ^ hash) >> 16 == 0)?;
+        let entry = &self.entries.0[(slot & 0xffff) as usize * 16..][..16];
+        let is_it = (0..6).all(|at| entry[2 + at].load(Relaxed) == shown.flow[at]);
+        let station = entry[11].load(Relaxed).to_le_bytes();
+        (is_it && station[..6] == frame[..6]).then_some(entry)
+    }
+}
+
+fn link(word: u64) -> [u8; 8] {
+    word.to_ne_bytes()
+}
+
+impl Shown {
+    fn of(frame: &[u8], ingress: u64) -> Option<Shown> {
+        let room = frame.len().checked_sub(ETHERNET)? as u64;
+        let ip = &frame[ETHERNET..];
+        let (mut flow, is_inet6) = ([0; 6], Frame::new_unchecked(frame).ethertype() == EtherType::IPV6);
+        let (addresses, ports, version, bytes) = if is_inet6 {
+            let header = Ipv6Packet::new_checked(ip).ok()?;
+            let is_plain = ip[0] >> 4 == 6 && header.next_header() == 17 && header.hop_limit() > 1;
+            (&ip[8..40], ip.get(40..44).filter(|_| is_plain)?, 6, header.total_len() as u64)
+        } else {
+            let header = Ipv4Packet::new_checked(ip).ok()?;
+            let fragment = u16::from_be_bytes([ip[6], ip[7]]) & 0x3fff;
+            let is_plain = ip[0] == 0x45 && ip[9] == 17 && fragment == 0 && ip[8] > 1;
+            (&ip[12..20], ip.get(20..24).filter(|_| is_plain)?, 4, u64::from(header.total_len()))
+        };
+        for (word, bytes) in flow.iter_mut().zip(addresses.as_chunks().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        flow[4] = u64::from(u32::from_le_bytes(*ports.first_chunk()?)) | 17 << 32 | version << 40;
+        flow[5] = ingress;
+        let padding = room.checked_sub(bytes)?;
+        Some(Shown { flow, is_inet6, bytes, padding })
+    }
+
+    fn hash(&self) -> u64 {
+        let addresses = if self.is_inet6 { 4 } else { 1 };
+        let words = self.flow[..addresses].iter().chain(&self.flow[4..]);
+        words.fold(KEYS[0], |hash, word| {
+            let hash = (hash ^ word).wrapping_mul(KEYS[1]);
+            hash ^ hash >> 32
+        })
+    }
+}
+
+fn rewrite(frame: &mut [u8], is_inet6: bool) {
+    if is_inet6 {
+        frame[ETHERNET + 7] -= 1;
+    } else {
+        let mut ip = Ipv4Packet::new_unchecked(&mut frame[ETHERNET..]);
+        ip.set_ttl(ip.ttl() - 1);
+        ip.fill_checksum();
+    }
+}

@@ -1,0 +1,177 @@
+//! Packets of known flows that a program forwards fare as if the worker had judged each of them: the same frames, states
+//! and counters, whatever changes.
+
+use fullview_filter::state::WorkerLimits;
+use fullview_plane::counters::Counters;
+use fullview_plane::view::Views;
+use proptest::prelude::*;
+
+use crate::flow_program::Program;
+use crate::frames::*;
+use crate::known_flows::{
+    Compared, NOW, Routed, Sent, Step, burst_of_both_families, frame, rule_sets, step, udp, view,
+};
+
+/// A filter that judges all packets, and one whose known flows a program forwards.
+struct Pair {
+    truth: Compared,
+    fast: Compared,
+    program: Program,
+}
+
+impl Pair {
+    fn new(views: &Views, language: usize, limits: WorkerLimits, flows: u16) -> Pair {
+        let rules = &rule_sets(language)[0];
+        let truth = Compared::new(views, rules, limits, 0);
+        let mut fast = Compared::new(views, rules, limits, 1000);
+        let program = Program::new(flows, fast.forwarder.filter_mut().unwrap());
+        Pair { truth, fast, program }
+    }
+
+    /// A worker begins a round at least this often.
+    fn round(&mut self) {
+        self.program.memory.report_control(NOW.get() * 1_000_000);
+        for _ in 0..2 {
+            self.truth.forwarder.change_rules();
+            self.fast.forwarder.change_rules();
+        }
+        self.program.grace.serve(|| true);
+    }
+
+    fn send(&mut self, sent: &Sent) {
+        let (port, frame) = frame(sent);
+        let expected = run(&mut self.truth.forwarder, &[(port, frame.clone())]);
+        let fate = match self.program.forward(port, &frame, NOW.get()) {
+            Some((port, frame)) => vec![Fate::Sent { port, frame }],
+            None => run(&mut self.fast.forwarder, &[(port, frame)]),
+        };
+        assert_eq!(expected, fate, "{sent:?}");
+        self.round();
+    }
+
+    /// What both have counted by interface.
+    fn counters(&mut self) -> [Counters; 2] {
+        self.fast.forwarder.take_back_flows();
+        [&self.truth, &self.fast].map(|one| one.forwarder.counters().clone())
+    }
+}
+
+/// Runs the steps with and without a program, and compares after each step. Returns how many packets it forwarded.
+fn compare(language: usize, states: u32, flows: u16, steps: &[Step]) -> u64 {
+    NOW.set(1_000_000);
+    let (mut routed, sets) = (Routed::new(), rule_sets(language));
+    let views = Views::new(view(&routed, 0));
+    let limits = WorkerLimits { states, ..WorkerLimits::default() };
+    let mut pair = Pair::new(&views, language, limits, flows);
+    pair.round();
+    for step in steps {
+        match step {
+            Step::Burst(packets) => packets.iter().for_each(|sent| pair.send(sent)),
+            Step::Pause(milliseconds) => NOW.set(NOW.get() + milliseconds),
+            Step::Idle => {}
+            Step::Rules(number) => {
+                pair.truth.change_rules(&sets[number % sets.len()]);
+                pair.fast.change_rules(&sets[number % sets.len()]);
+            }
+            Step::Route(next_hop) => routed.set("198.19.0.0/16", *next_hop),
+            Step::View(number) => views.publish(view(&routed, *number)),
+        }
+        if matches!(step, Step::Route(_) | Step::View(_)) {
+            pair.program.memory.end_generation();
+        }
+        pair.round();
+        assert_eq!(pair.truth.remembered(), pair.fast.remembered(), "after {step:?}");
+    }
+    let [truth, fast] = pair.counters();
+    assert_eq!(truth, fast);
+    pair.program.packets
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn shared_flows_change_no_verdict_no_state_and_no_counter(
+        language in 0_usize..2,
+        states in prop_oneof![Just(6_u32), Just(12), Just(200)],
+        flows in prop_oneof![Just(1_u16), Just(4), Just(1000)],
+        steps in prop::collection::vec(step(), 1..60),
+    ) {
+        compare(language, states, flows, &steps);
+    }
+}
+
+#[test]
+fn a_program_forwards_from_the_third_packet_on() {
+    for language in [0, 1] {
+        assert_eq!(compare(language, 100, 100, &vec![burst_of_both_families(false); 10]), 16);
+        assert_eq!(
+            compare(language, 100, 1, &vec![burst_of_both_families(false); 10]),
+            8,
+            "there is room for one"
+        );
+    }
+}
+
+/// The number of packets that a program forwards of ten, with a change after five.
+fn around(change: Step) -> u64 {
+    let burst = || Step::Burst(vec![udp(false, false)]);
+    compare(0, 100, 100, &[vec![burst(); 5], vec![change], vec![burst(); 5]].concat())
+}
+
+#[test]
+fn what_a_flow_depends_on_ends_its_entry() {
+    assert_eq!(around(Step::Idle), 8);
+    assert_eq!(around(Step::View(0)), 7, "one packet is judged again");
+    assert_eq!(around(Step::Rules(5)), 7);
+    assert_eq!(around(Step::Rules(7)), 7, "the states stay, though the rules block");
+    assert_eq!(around(Step::Route(None)), 3);
+    assert_eq!(around(Step::Route(Some(3))), 7, "another way");
+    assert_eq!(around(Step::Pause(2_000)), 8, "the worker has reported since");
+    assert_eq!(around(Step::Pause(100_000)), 6, "the state is another one");
+}
+
+/// A program that has found an entry before it ended may still use it.
+#[test]
+fn an_entry_is_used_again_after_a_barrier_only() {
+    NOW.set(1_000_000);
+    let routed = Routed::new();
+    let views = Views::new(view(&routed, 0));
+    let mut pair = Pair::new(&views, 0, WorkerLimits::default(), 1);
+    pair.round();
+    (0..5).for_each(|_| pair.send(&udp(false, false)));
+    assert_eq!(pair.program.packets, 3);
+    pair.fast.forwarder.take_back_flows();
+    NOW.set(NOW.get() + 200);
+    // Without a barrier.
+    pair.program.memory.report_control(NOW.get() * 1_000_000);
+    pair.fast.forwarder.change_rules();
+    let frames = [frame(&udp(false, false))];
+    run(&mut pair.fast.forwarder, &frames);
+    assert_eq!(pair.program.forward(0, &frames[0].1, NOW.get()), None);
+    pair.program.grace.serve(|| true);
+    pair.fast.forwarder.change_rules();
+    NOW.set(NOW.get() + 200);
+    run(&mut pair.fast.forwarder, &frames);
+    assert!(pair.program.forward(0, &frames[0].1, NOW.get()).is_some());
+}
+
+#[test]
+fn nothing_passes_when_the_worker_or_the_router_is_silent() {
+    NOW.set(1_000_000);
+    let routed = Routed::new();
+    let views = Views::new(view(&routed, 0));
+    let mut pair = Pair::new(&views, 0, WorkerLimits::default(), 10);
+    pair.round();
+    (0..3).for_each(|_| pair.send(&udp(false, false)));
+    let (port, frame) = frame(&udp(false, false));
+    assert!(pair.program.forward(port, &frame, NOW.get() + 900).is_some());
+    assert_eq!(pair.program.forward(port, &frame, NOW.get() + 1_000), None);
+    let later = NOW.get() + 900;
+    pair.program.memory.report_control(later * 1_000_000);
+    assert_eq!(pair.program.forward(port, &frame, later + 200), None, "the worker has not reported");
+    pair.round();
+    NOW.set(later + 200);
+    pair.fast.forwarder.change_rules();
+    pair.program.memory.stop();
+    assert_eq!(pair.program.forward(port, &frame, later + 200), None, "the router's thread does not");
+}
