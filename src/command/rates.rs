@@ -30,7 +30,7 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     let wanted = wanted(args, devices(args, wiring.as_ref())?);
     let mut archive = TrialArchive::create(&args.out)?;
     let stop = campaign::stop_on_signal()?;
-    let mut lab = lab(args, wiring)?;
+    let mut lab = lab(args, wiring, &wanted.devices)?;
     let bar = progress::steps(wanted.searches() as u64);
     let measured = wanted.run(lab.as_mut(), &mut archive, &stop, &bar);
     bar.finish_and_clear();
@@ -45,11 +45,15 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn lab(args: &RatesArgs, wiring: Option<Wiring>) -> anyhow::Result<Box<dyn RateLab>> {
+fn lab(args: &RatesArgs, wiring: Option<Wiring>, devices: &[String]) -> anyhow::Result<Box<dyn RateLab>> {
     let program = std::env::current_exe().context("the path of this program")?;
     Ok(match wiring {
         Some(wiring) => Box::new(RemoteLab::new(RemoteBed::connect(wiring)?)),
-        None => Box::new(NamespaceLab::new(program, args.size)?),
+        None => {
+            let lab = NamespaceLab::new(program, args.size, args.command.clone())?;
+            lab.check(devices)?;
+            Box::new(lab)
+        }
     })
 }
 
@@ -65,9 +69,11 @@ fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<Stri
             DeviceName::USUAL.iter().map(word).collect(),
         ),
     };
+    let commands = commands(args)?;
     if args.devices.is_empty() {
-        return Ok(usual);
+        return Ok([usual, commands].concat());
     }
+    let all = [all, commands.clone()].concat();
     let unknown = args.devices.iter().find(|device| !all.contains(device));
     if let Some(unknown) = unknown {
         let known = all.join(", ");
@@ -75,7 +81,18 @@ fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<Stri
             BadInput(format!("--devices: there is no device {unknown:?} here; there are {known}")).into()
         );
     }
-    Ok(all.into_iter().filter(|device| args.devices.contains(device)).collect())
+    let is_wanted = |device: &String| args.devices.contains(device) || commands.contains(device);
+    Ok(all.into_iter().filter(is_wanted).collect())
+}
+
+/// The names of the programs that are measured beside the devices.
+fn commands(args: &RatesArgs) -> anyhow::Result<Vec<String>> {
+    let names: Vec<String> = args.command.iter().map(|command| command.name.clone()).collect();
+    let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
+    match twice {
+        Some((_, name)) => Err(BadInput(format!("--command: {name} is given twice")).into()),
+        None => Ok(names),
+    }
 }
 
 fn word(device: &DeviceName) -> String {

@@ -64,8 +64,12 @@ impl RatesCampaign {
     }
 
     fn empty(&self, largest_load: f64, lab: &dyn RateLab) -> RatesReport {
-        let none = |device: &String| DeviceRates { device: device.clone(), searches: vec![], failed: vec![] };
         let lab = lab.describe();
+        let none = |device: &String| {
+            let description = lab.devices.get(device).cloned();
+            DeviceRates { device: device.clone(), description, searches: vec![], failed: vec![] }
+        };
+        let devices = self.devices.iter().map(none).collect();
         RatesReport {
             seed: self.seed,
             repetitions: self.repetitions,
@@ -76,7 +80,7 @@ impl RatesCampaign {
             debug_build: cfg!(debug_assertions),
             interrupted: false,
             testbed: lab.facts.clone(),
-            devices: self.devices.iter().map(none).collect(),
+            devices,
             lab,
         }
     }

@@ -43,8 +43,19 @@ pub enum RatesError {
          its core; wait until the machine is quiet"
     )]
     NoLoad { smallest: f64 },
-    #[error("the program forwards nothing here: the kernel carries all packets")]
+    #[error("the program forwards nothing here: the kernel carries all packets, or none come out")]
     ForwardsNothing,
+    #[error("{device} needs {command}: `apt install {package}` on Debian")]
+    NotInstalled { device: &'static str, command: &'static str, package: &'static str },
+    /// The kernel may lack what rules need.
+    #[error("{device}: {error}")]
+    Rules { device: &'static str, error: TestbedError },
+    #[error("/proc/net/snmp does not say how many packets the kernel forwards")]
+    NoForwardingCounter,
+    #[error("--command {name}: {error}")]
+    CommandStart { name: String, error: io::Error },
+    #[error("--command {name}: it ended with status {status} and said: {said}")]
+    CommandEnded { name: String, status: i32, said: String },
     /// A device that this lab does not have.
     #[error("there is no device {0:?} here")]
     NoDevice(String),

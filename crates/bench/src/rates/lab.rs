@@ -1,5 +1,6 @@
 //! Where devices are measured: in namespaces of this machine, or on other hosts.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
@@ -32,6 +33,8 @@ pub struct LabDescription {
     pub conditions: String,
     /// Bytes of consecutive frames without the FCS; they repeat from the start.
     pub frame_bytes: Vec<usize>,
+    /// What devices are that their names do not say.
+    pub devices: BTreeMap<String, String>,
     /// Sections of the page, in Markdown.
     pub sections: String,
     /// The same for programs.

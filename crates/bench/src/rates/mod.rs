@@ -5,17 +5,19 @@
 //!   generator, on a core     the device, on another one      the kernel's counter
 //! ```
 //!
-//! Read the modules in this order: `frame`, `schedule`, `trial`, `bed`, `generator`, `receiver`, `largest`, `device`,
-//! `lab`, `namespaces`, `measurer`, `campaign`. Devices between other hosts are in `crate::remote`.
+//! Read the modules in this order: `frame`, `schedule`, `trial`, `bed`, `generator`, `receiver`, `largest`, `rule_set`,
+//! `kernel_forwarding`, `command_device`, `device`, `lab`, `namespaces`, `measurer`, `campaign`. Devices between other hosts are in `crate::remote`.
 
 mod archive;
 mod bed;
 mod campaign;
+mod command_device;
 mod cores;
 mod device;
 mod error;
 mod frame;
 mod generator;
+mod kernel_forwarding;
 mod lab;
 mod largest;
 mod measurer;
@@ -24,12 +26,14 @@ mod order;
 mod page;
 mod receiver;
 mod result;
+mod rule_set;
 mod schedule;
 mod trial;
 
 pub use archive::TrialArchive;
 pub use bed::receive_on;
 pub use campaign::{RatesCampaign, SMALLEST};
+pub use command_device::DeviceCommand;
 pub use cores::{BedCores, keep, keep_real_time};
 pub use device::DeviceName;
 pub use error::RatesError;

@@ -78,6 +78,7 @@ pub fn notes(report: &RatesReport) -> Vec<String> {
     }
     for device in &report.devices {
         let word = &device.device;
+        notes.extend(device.description.iter().map(|text| format!("{word} is {text}")));
         let failed = device.failed.iter();
         notes.extend(
             failed.map(|failed| format!("{word}, repetition {}: {}", failed.repetition, failed.reason)),

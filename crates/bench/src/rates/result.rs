@@ -36,6 +36,9 @@ pub struct FailedSearch {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DeviceRates {
     pub device: String,
+    /// What it is, if its name does not say that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     pub searches: Vec<DeviceSearch>,
     pub failed: Vec<FailedSearch>,
 }
