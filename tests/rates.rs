@@ -2,6 +2,8 @@
 #![cfg(all(feature = "bpf", target_os = "linux"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
 
+#[path = "rates/bursts.rs"]
+mod bursts;
 #[path = "rates/devices.rs"]
 mod devices;
 #[path = "rates/support.rs"]

@@ -26,6 +26,7 @@ Examples:
   fullview rates --devices kernel,xdp --size imix --out results/imix
   fullview rates --devices link,off --trial-seconds 0.1 --json
   fullview rates --devices kernel-stateful,kernel-iptables,kernel-flowtable,fib-lookup --out results/kernels
+  fullview rates --devices kernel,threads --bursts --out results/bursts
   fullview rates --devices kernel --command 'mine=./forwarder \"$INGRESS\" \"$EGRESS\"' --out results/mine
   fullview rates --testbed lab.toml --trial-seconds 1 --out results/lab"
 )]
@@ -56,6 +57,9 @@ pub struct RatesArgs {
     /// Bytes of each packet's frame without the FCS, 60 to 1514, or imix: 7 of 60, 4 of 590 and 1 of 1514 in turn
     #[arg(long, value_name = "BYTES|imix", default_value = "60", value_parser = size, conflicts_with = "testbed")]
     pub size: FrameSize,
+    /// Find the longest burst at the largest load without loss, too, and the buffer that it implies (RFC 9004)
+    #[arg(long)]
+    pub bursts: bool,
     /// Seed of the order of the devices
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use fullview_bench::rates::{
-    DeviceName, NamespaceLab, RateLab, RatesCampaign, RatesError, RatesReport, TrialArchive, notes, page,
-    table,
+    DeviceName, NamespaceLab, Questions, RateLab, RatesCampaign, RatesError, RatesReport, TrialArchive,
+    answers, notes, page, table,
 };
 use fullview_bench::remote::{RemoteBed, RemoteLab, Wiring};
 use fullview_router::error::BadInput;
@@ -107,6 +107,7 @@ fn wanted(args: &RatesArgs, devices: Vec<String>) -> RatesCampaign {
         trial_seconds: args.trial_seconds,
         most_seconds: args.most_seconds,
         most_load: args.most_load.map(f64::from),
+        questions: Questions { bursts: args.bursts },
     }
 }
 
@@ -124,7 +125,12 @@ fn print(args: &RatesArgs, report: &RatesReport) -> anyhow::Result<()> {
         return Ok(writeln!(io::stdout(), "{}", serde_json::to_string_pretty(report)?)?);
     }
     let largest = report.largest_load / 1000.0;
-    writeln!(io::stdout(), "{}1000 packets/s; the generator holds {largest:.1}", table(report))?;
+    writeln!(
+        io::stdout(),
+        "{}1000 packets/s; the generator holds {largest:.1}\n{}",
+        table(report),
+        answers(report)
+    )?;
     notes(report).iter().for_each(|note| log::line(note));
     log::line(&format!("losses at each load: {}", args.out.join("README.md").display()));
     Ok(())

@@ -10,6 +10,7 @@ use super::error::RatesError;
 use super::lab::RateLab;
 use super::measurer::DeviceMeasurer;
 use super::order::orders;
+use super::questions::{CampaignLoads, Questions};
 use super::result::{DeviceRates, DeviceSearch, FailedSearch, RatesReport};
 
 /// Packets per second: the smallest load of a search.
@@ -29,6 +30,7 @@ pub struct RatesCampaign {
     pub most_seconds: f64,
     /// Loads above it are not offered.
     pub most_load: Option<f64>,
+    pub questions: Questions,
 }
 
 impl RatesCampaign {
@@ -116,7 +118,10 @@ impl DeviceTurn<'_> {
         let mut measurer = DeviceMeasurer { running: running.as_mut(), device, repetition, archive, stop };
         let results = search(campaign.config(largest), &mut measurer, campaign.most_seconds)?;
         let receive = receive_rate(&mut measurer, largest, campaign.trial_seconds, RECEIVE_TRIALS)?;
-        Ok(DeviceSearch::new(repetition, results, receive))
+        let loads = CampaignLoads { largest, trial_seconds: campaign.trial_seconds };
+        let mut searched = DeviceSearch::new(repetition, results, receive);
+        campaign.questions.ask(loads, &mut measurer, &mut searched);
+        Ok(searched)
     }
 }
 

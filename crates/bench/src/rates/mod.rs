@@ -6,10 +6,12 @@
 //! ```
 //!
 //! Read the modules in this order: `frame`, `schedule`, `trial`, `bed`, `generator`, `receiver`, `largest`, `rule_set`,
-//! `kernel_forwarding`, `command_device`, `device`, `lab`, `namespaces`, `measurer`, `campaign`. Devices between other hosts are in `crate::remote`.
+//! `kernel_forwarding`, `command_device`, `device`, `lab`, `namespaces`, `measurer`, `bursts`, `questions`, `campaign`. Devices between other hosts are in `crate::remote`.
 
 mod archive;
 mod bed;
+mod burst_page;
+mod bursts;
 mod campaign;
 mod command_device;
 mod cores;
@@ -24,6 +26,7 @@ mod measurer;
 mod namespaces;
 mod order;
 mod page;
+mod questions;
 mod receiver;
 mod result;
 mod rule_set;
@@ -42,6 +45,7 @@ pub use generator::{TimedLoad, send};
 pub use lab::{LabDescription, RateDevice, RateLab};
 pub use largest::{ALL, ROOM, TRIALS};
 pub use namespaces::NamespaceLab;
-pub use page::{notes, page, table};
+pub use page::{answers, notes, page, table};
+pub use questions::Questions;
 pub use result::{DeviceRates, DeviceSearch, RatesReport};
 pub use trial::{Offered, RateTrial};

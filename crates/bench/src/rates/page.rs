@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use fullview_lab::stats::median;
 
+use super::burst_page;
 use super::result::{DeviceRates, DeviceSearch, RateRange, RatesReport};
 
 /// The medians of all devices with their ranges, as a table of Markdown.
@@ -35,10 +36,16 @@ pub fn page(report: &RatesReport) -> String {
     for note in notes(report) {
         let _ = writeln!(text, "- {note}");
     }
+    text.push_str(&answers(report));
     text.push_str(&report.lab.sections);
     text.push_str("\n## Loss at each load\n");
     report.devices.iter().for_each(|device| text.push_str(&losses(device)));
     text
+}
+
+/// What was asked beside the rates, as sections of the page.
+pub fn answers(report: &RatesReport) -> String {
+    burst_page::section(report)
 }
 
 fn conditions(report: &RatesReport) -> String {
@@ -83,6 +90,13 @@ pub fn notes(report: &RatesReport) -> Vec<String> {
         notes.extend(
             failed.map(|failed| format!("{word}, repetition {}: {}", failed.repetition, failed.reason)),
         );
+        let unanswered = device.searches.iter().flat_map(|search| {
+            search
+                .unanswered
+                .iter()
+                .map(|reason| format!("{word}, repetition {}, {reason}", search.repetition))
+        });
+        notes.extend(unanswered);
         let unknown = device.searches.iter().filter(|search| search.ndr.is_none() || search.pdr.is_none());
         notes.extend(unknown.map(|search| {
             format!(

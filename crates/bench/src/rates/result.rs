@@ -5,6 +5,8 @@ use fullview_lab::stats::median;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::bursts::LongestBurst;
+use super::error::RatesError;
 use super::lab::LabDescription;
 
 /// One repetition of a device, in packets per second.
@@ -21,6 +23,12 @@ pub struct DeviceSearch {
     pub mrr: f64,
     /// The bounds of NDR and PDR.
     pub goals: Vec<GoalResult>,
+    /// The longest burst without loss, if it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<LongestBurst>,
+    /// Why questions beside the rates have no answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<String>,
     #[serde(skip)]
     pub trials: Vec<Trial>,
 }
@@ -78,7 +86,13 @@ impl DeviceSearch {
         let rate = |goal: usize| goals.get(goal).and_then(|goal| rate(goal, end));
         let (ndr, pdr) = (rate(0), rate(1));
         trials.extend(receive.trials);
-        DeviceSearch { repetition, end, ndr, pdr, mrr: receive.mean, goals, trials }
+        let (mrr, burst, unanswered) = (receive.mean, None, Vec::new());
+        DeviceSearch { repetition, end, ndr, pdr, mrr, goals, burst, unanswered, trials }
+    }
+
+    /// Keeps the reason if there is no answer.
+    pub fn answer<T>(&mut self, question: &str, answer: Result<T, RatesError>) -> Option<T> {
+        answer.map_err(|error| self.unanswered.push(format!("{question}: {error}"))).ok()
     }
 }
 
@@ -99,11 +113,13 @@ impl DeviceRates {
 }
 
 impl RatesReport {
-    /// Whether every search of every device came to its end.
+    /// Whether every search of every device came to its end, and every question has an answer.
     pub fn is_complete(&self) -> bool {
         let ended = |device: &DeviceRates| {
             let all = device.searches.len() == self.repetitions as usize;
-            all && device.searches.iter().all(|search| search.end == SearchEnd::Complete)
+            let is_whole =
+                |search: &DeviceSearch| search.end == SearchEnd::Complete && search.unanswered.is_empty();
+            all && device.searches.iter().all(is_whole)
         };
         !self.interrupted && self.devices.iter().all(ended)
     }
