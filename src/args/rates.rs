@@ -27,6 +27,7 @@ Examples:
   fullview rates --devices link,off --trial-seconds 0.1 --json
   fullview rates --devices kernel-stateful,kernel-iptables,kernel-flowtable,fib-lookup --out results/kernels
   fullview rates --devices kernel,threads --bursts --out results/bursts
+  fullview rates --devices kernel,threads,xdp --routes 900000 --changes 1000 --out results/full-view
   fullview rates --devices kernel --command 'mine=./forwarder \"$INGRESS\" \"$EGRESS\"' --out results/mine
   fullview rates --testbed lab.toml --trial-seconds 1 --out results/lab"
 )]
@@ -60,7 +61,13 @@ pub struct RatesArgs {
     /// Find the longest burst at the largest load without loss, too, and the buffer that it implies (RFC 9004)
     #[arg(long)]
     pub bursts: bool,
-    /// Seed of the order of the devices
+    /// Load so many synthetic routes into the device's kernel first, and send to all of them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=2_000_000), conflicts_with = "testbed")]
+    pub routes: Option<u32>,
+    /// Change so many of the routes a second while the device is measured
+    #[arg(long, value_name = "M", default_value_t = 0, requires = "routes", value_parser = clap::value_parser!(u32).range(..=100_000))]
+    pub changes: u32,
+    /// Seed of the order of the devices, and of the routes
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Folder for the page, the data and all trials

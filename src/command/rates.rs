@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use fullview_bench::rates::{
-    DeviceName, NamespaceLab, Questions, RateLab, RatesCampaign, RatesError, RatesReport, TrialArchive,
-    answers, notes, page, table,
+    DeviceName, NamespaceLab, Questions, RateLab, RatesCampaign, RatesError, RatesReport, RouteTable,
+    RoutesPlan, TrialArchive, answers, notes, page, table,
 };
 use fullview_bench::remote::{RemoteBed, RemoteLab, Wiring};
 use fullview_router::error::BadInput;
@@ -27,7 +28,7 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
         ))
     );
     let wiring = args.testbed.as_deref().map(read).transpose()?;
-    let wanted = wanted(args, devices(args, wiring.as_ref())?);
+    let wanted = wanted(args, devices(args, wiring.as_ref())?)?;
     let mut archive = TrialArchive::create(&args.out)?;
     let stop = campaign::stop_on_signal()?;
     let mut lab = lab(args, wiring, &wanted.devices)?;
@@ -71,7 +72,8 @@ fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<Stri
     };
     let commands = commands(args)?;
     if args.devices.is_empty() {
-        return Ok([usual, commands].concat());
+        let has_kernel = |device: &String| !(needs_kernel(args) && WITHOUT_KERNEL.contains(&device.as_str()));
+        return Ok([usual, commands].concat().into_iter().filter(has_kernel).collect());
     }
     let all = [all, commands.clone()].concat();
     let unknown = args.devices.iter().find(|device| !all.contains(device));
@@ -81,8 +83,22 @@ fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<Stri
             BadInput(format!("--devices: there is no device {unknown:?} here; there are {known}")).into()
         );
     }
+    let without = WITHOUT_KERNEL.iter().find(|name| args.devices.iter().any(|device| device == *name));
+    if let Some(name) = without.filter(|_| needs_kernel(args)) {
+        return Err(BadInput(format!(
+            "--routes: {name} has no kernel with routes; leave it out of --devices"
+        ))
+        .into());
+    }
     let is_wanted = |device: &String| args.devices.contains(device) || commands.contains(device);
     Ok(all.into_iter().filter(is_wanted).collect())
+}
+
+/// Devices that do not forward by routes.
+const WITHOUT_KERNEL: [&str; 2] = ["link", "off"];
+
+fn needs_kernel(args: &RatesArgs) -> bool {
+    args.routes.is_some()
 }
 
 /// The names of the programs that are measured beside the devices.
@@ -99,16 +115,24 @@ fn word(device: &DeviceName) -> String {
     device.word().to_owned()
 }
 
-fn wanted(args: &RatesArgs, devices: Vec<String>) -> RatesCampaign {
-    RatesCampaign {
+fn wanted(args: &RatesArgs, devices: Vec<String>) -> anyhow::Result<RatesCampaign> {
+    Ok(RatesCampaign {
         devices,
         repetitions: args.repetitions,
         seed: args.seed,
         trial_seconds: args.trial_seconds,
         most_seconds: args.most_seconds,
         most_load: args.most_load.map(f64::from),
-        questions: Questions { bursts: args.bursts },
-    }
+        questions: questions(args)?,
+    })
+}
+
+fn questions(args: &RatesArgs) -> anyhow::Result<Questions> {
+    let plan = |routes: u32| {
+        let table = RouteTable::synthetic(routes as usize, args.seed).map_err(RatesError::from)?;
+        anyhow::Ok(RoutesPlan { table: Arc::new(table), changes: args.changes })
+    };
+    Ok(Questions { bursts: args.bursts, routes: args.routes.map(plan).transpose()? })
 }
 
 fn write(args: &RatesArgs, report: &RatesReport) -> anyhow::Result<()> {

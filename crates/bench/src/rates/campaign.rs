@@ -115,12 +115,15 @@ impl DeviceTurn<'_> {
     ) -> Result<DeviceSearch, RatesError> {
         let DeviceTurn { campaign, largest, repetition, device } = *self;
         let mut running = lab.start(device)?;
+        let routes = campaign.questions.prepare(running.as_mut())?;
         let mut measurer = DeviceMeasurer { running: running.as_mut(), device, repetition, archive, stop };
         let results = search(campaign.config(largest), &mut measurer, campaign.most_seconds)?;
         let receive = receive_rate(&mut measurer, largest, campaign.trial_seconds, RECEIVE_TRIALS)?;
         let loads = CampaignLoads { largest, trial_seconds: campaign.trial_seconds };
         let mut searched = DeviceSearch::new(repetition, results, receive);
+        searched.routes = routes;
         campaign.questions.ask(loads, &mut measurer, &mut searched);
+        campaign.questions.finish(running.as_mut(), &mut searched);
         Ok(searched)
     }
 }

@@ -53,6 +53,11 @@ impl CommandProcess {
         Ok(CommandProcess { name: name.clone(), child, folder, _owner: owner })
     }
 
+    /// The number of the process that leads its group.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Refuses a program that has failed. One that ended well has set the kernel up.
     pub fn check(&self) -> Result<(), RatesError> {
         match self.exit_status() {

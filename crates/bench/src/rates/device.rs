@@ -15,7 +15,9 @@ use super::cores::keep;
 use super::error::RatesError;
 use super::generator::offer;
 use super::kernel_forwarding;
+use super::memory::{ProgramMemory, memory_of};
 use super::receiver::received;
+use super::route_changes::RouteChanges;
 use super::rule_set::RuleSet;
 use crate::testbed::{Namespace, attach_fib_lookup};
 use crate::veth::{RouterProcess, RouterProgram};
@@ -98,6 +100,8 @@ enum DeviceProgram {
 
 /// A device that runs. It ends when this value is dropped, the program before its namespaces.
 pub struct Device {
+    /// Of the kernel's routes.
+    pub changes: Option<RouteChanges>,
     program: DeviceProgram,
     pub bed: RateBed,
 }
@@ -110,7 +114,7 @@ impl Device {
             _ => RateBed::routed(plan, name != DeviceName::Off)?,
         };
         let rules = RuleSet::of(name, &bed.ingress);
-        let mut device = Device { program: DeviceProgram::Kernel, bed };
+        let mut device = Device { changes: None, program: DeviceProgram::Kernel, bed };
         let Some(namespace) = &device.bed.router else { return Ok(device) };
         rules.map_or(Ok(()), |rules| rules.load(namespace))?;
         if name == DeviceName::FibLookup {
@@ -124,7 +128,8 @@ impl Device {
 
     /// Starts any program, and waits until packets come through. The kernel forwards only if the program says so.
     pub fn start_command(command: &DeviceCommand, plan: BedPlan) -> Result<Device, RatesError> {
-        let mut device = Device { program: DeviceProgram::Kernel, bed: RateBed::routed(plan, false)? };
+        let mut device =
+            Device { changes: None, program: DeviceProgram::Kernel, bed: RateBed::routed(plan, false)? };
         let interfaces = [device.bed.ingress.clone(), EGRESS.to_owned()];
         let interfaces = interfaces.each_ref().map(String::as_str);
         let started =
@@ -147,6 +152,23 @@ impl Device {
         match &self.program {
             DeviceProgram::Command(command) => command.check(),
             _ => Ok(()),
+        }
+    }
+
+    /// The memory of its program, if it has one.
+    pub fn memory(&self) -> Option<ProgramMemory> {
+        match &self.program {
+            DeviceProgram::Router(router) => Some(memory_of(router.process())),
+            DeviceProgram::Command(command) => Some(memory_of(command.process())),
+            DeviceProgram::Kernel | DeviceProgram::Attached(_) => None,
+        }
+    }
+
+    /// Packets that it has forwarded itself. This program leaves packets to the kernel, which come out too.
+    pub fn forwarded(&self) -> Result<u64, RatesError> {
+        match &self.program {
+            DeviceProgram::Router(router) => Ok(router.forwarded()?),
+            _ => received(&self.bed),
         }
     }
 
@@ -175,10 +197,7 @@ impl Device {
         let router = RouterProgram { program, interfaces: &interfaces, engine, options: &options };
         let started = self.on_its_core(|namespace| Ok(RouterProcess::start(namespace, &router)?))?;
         self.program = DeviceProgram::Router(started);
-        self.wait(|device, _| match &device.program {
-            DeviceProgram::Router(router) => Ok(router.forwarded()? > 0),
-            _ => Err(RatesError::ForwardsNothing),
-        })
+        self.wait(|device, _| Ok(device.forwarded()? > 0))
     }
 
     /// Starts something in the device's namespace. A program inherits the core of the thread that starts it.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use fullview_lab::search::SearchError;
 use fullview_plane::port::PortError;
+use fullview_router::netlink::socket::SocketError;
+use fullview_table::feed::synthetic::SyntheticError;
 
 use crate::testbed::TestbedError;
 use crate::veth::VethError;
@@ -50,6 +52,16 @@ pub enum RatesError {
     /// The kernel may lack what rules need.
     #[error("{device}: {error}")]
     Rules { device: &'static str, error: TestbedError },
+    #[error("the device has no kernel with routes")]
+    NoRoutes,
+    #[error("the device forwards no packet by the last route {seconds} s after the kernel had it")]
+    NotForwarded { seconds: u64 },
+    #[error("the routes: {0}")]
+    Table(#[from] SyntheticError),
+    #[error("{0}")]
+    Netlink(#[from] SocketError),
+    #[error("only devices between network namespaces can be asked that")]
+    NamespacesOnly,
     #[error("/proc/net/snmp does not say how many packets the kernel forwards")]
     NoForwardingCounter,
     #[error("--command {name}: {error}")]

@@ -1,5 +1,6 @@
 //! Sends packets at a load, by a packet socket.
 
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -23,9 +24,19 @@ const LONGEST_SEND: Duration = Duration::from_millis(10);
 
 /// Offers a load from the left host of a bed.
 pub fn offer(bed: &RateBed, load: f64, duration: Duration) -> Result<Offered, RatesError> {
+    offer_to(bed, &bed.destinations, load, duration)
+}
+
+/// The same to these destinations in turn, or to the right host if there are none.
+pub fn offer_to(
+    bed: &RateBed,
+    destinations: &[Ipv4Addr],
+    load: f64,
+    duration: Duration,
+) -> Result<Offered, RatesError> {
     let core = bed.cores.generator;
     let never = AtomicBool::new(false);
-    let load = TimedLoad { load, size: bed.size, duration, stop: &never };
+    let load = TimedLoad { load, size: bed.size, destinations, duration, stop: &never };
     let sending = || keep_real_time(core).and_then(|()| send(HOST, &TrafficAddresses::BED, load));
     bed.left.within(|| Ok(sending()))?
 }
@@ -36,6 +47,8 @@ pub struct TimedLoad<'s> {
     /// Packets per second.
     pub load: f64,
     pub size: FrameSize,
+    /// To which packets go in turn; none if all go to that of the addresses.
+    pub destinations: &'s [Ipv4Addr],
     pub duration: Duration,
     pub stop: &'s AtomicBool,
 }
@@ -44,9 +57,9 @@ pub struct TimedLoad<'s> {
 pub fn send(
     interface: &str,
     addresses: &TrafficAddresses,
-    TimedLoad { load, size, duration, stop }: TimedLoad<'_>,
+    TimedLoad { load, size, destinations, duration, stop }: TimedLoad<'_>,
 ) -> Result<Offered, RatesError> {
-    let (mut arena, frames) = (Arena::new(BURST), TrafficFrames::new(addresses, size));
+    let (mut arena, frames) = (Arena::new(BURST), TrafficFrames::new(addresses, size, destinations));
     let (mut idle, mut burst) = (Burst::new(), Burst::new());
     idle.fill(arena.packets());
     for slot in idle.iter_mut() {

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 
 use super::error::RatesError;
+use super::table_load::{ChangeRate, RoutesPlan, TableLoad};
 use super::trial::RateTrial;
 
 /// Hosts with a place for one device at a time.
@@ -24,6 +25,16 @@ pub trait RateLab {
 pub trait RateDevice {
     /// Offers a load, and counts what comes out until no more comes.
     fn trial(&mut self, load: f64, seconds: f64) -> Result<RateTrial, RatesError>;
+
+    /// Loads routes, and begins to change them.
+    fn load_routes(&mut self, _plan: &RoutesPlan) -> Result<TableLoad, RatesError> {
+        Err(RatesError::NamespacesOnly)
+    }
+
+    /// Ends the changes, if there are some.
+    fn end_changes(&mut self, _plan: &RoutesPlan) -> Result<Option<ChangeRate>, RatesError> {
+        Err(RatesError::NamespacesOnly)
+    }
 }
 
 /// Facts about a lab.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Read the modules in this order: `frame`, `schedule`, `trial`, `bed`, `generator`, `receiver`, `largest`, `rule_set`,
-//! `kernel_forwarding`, `command_device`, `device`, `lab`, `namespaces`, `measurer`, `bursts`, `questions`, `campaign`. Devices between other hosts are in `crate::remote`.
+//! `kernel_forwarding`, `command_device`, `memory`, `route_table`, `route_changes`, `device`, `table_load`, `lab`, `namespaces`, `measurer`, `bursts`, `questions`, `campaign`. Devices between other hosts are in `crate::remote`.
 
 mod archive;
 mod bed;
@@ -23,14 +23,19 @@ mod kernel_forwarding;
 mod lab;
 mod largest;
 mod measurer;
+mod memory;
 mod namespaces;
 mod order;
 mod page;
 mod questions;
 mod receiver;
 mod result;
+mod route_changes;
+mod route_page;
+mod route_table;
 mod rule_set;
 mod schedule;
+mod table_load;
 mod trial;
 
 pub use archive::TrialArchive;
@@ -48,4 +53,6 @@ pub use namespaces::NamespaceLab;
 pub use page::{answers, notes, page, table};
 pub use questions::Questions;
 pub use result::{DeviceRates, DeviceSearch, RatesReport};
+pub use route_table::RouteTable;
+pub use table_load::RoutesPlan;
 pub use trial::{Offered, RateTrial};

@@ -18,6 +18,7 @@ use super::lab::{LabDescription, RateDevice, RateLab};
 use super::largest::largest_load;
 use super::receiver::{received, settled};
 use super::rule_set::{RuleSet, iptables_version};
+use super::table_load::{ChangeRate, RoutesPlan, TableLoad, end_changes, load_routes};
 use super::trial::RateTrial;
 use crate::traffic::frame::FrameSize;
 
@@ -90,5 +91,13 @@ impl RateDevice for Device {
         let offered = offer(&self.bed, load, Duration::from_secs_f64(seconds))?;
         let trial = RateTrial::new(offered, settled(&self.bed)?.saturating_sub(before))?;
         self.check().map(|()| trial)
+    }
+
+    fn load_routes(&mut self, plan: &RoutesPlan) -> Result<TableLoad, RatesError> {
+        load_routes(self, plan)
+    }
+
+    fn end_changes(&mut self, plan: &RoutesPlan) -> Result<Option<ChangeRate>, RatesError> {
+        end_changes(self, plan)
     }
 }

@@ -7,6 +7,7 @@ use fullview_lab::stats::median;
 
 use super::burst_page;
 use super::result::{DeviceRates, DeviceSearch, RateRange, RatesReport};
+use super::route_page;
 
 /// The medians of all devices with their ranges, as a table of Markdown.
 pub fn table(report: &RatesReport) -> String {
@@ -45,7 +46,7 @@ pub fn page(report: &RatesReport) -> String {
 
 /// What was asked beside the rates, as sections of the page.
 pub fn answers(report: &RatesReport) -> String {
-    burst_page::section(report)
+    [route_page::section(report), burst_page::section(report)].concat()
 }
 
 fn conditions(report: &RatesReport) -> String {

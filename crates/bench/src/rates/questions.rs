@@ -4,13 +4,17 @@ use fullview_lab::search::Measurer;
 
 use super::bursts::{BurstPlan, longest_burst};
 use super::error::RatesError;
+use super::lab::RateDevice;
 use super::result::DeviceSearch;
+use super::table_load::{RoutesPlan, TableLoad};
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
 pub struct Questions {
     /// The longest burst without loss.
     pub bursts: bool,
+    /// Routes of the device's kernel while everything is measured.
+    pub routes: Option<RoutesPlan>,
 }
 
 /// The campaign's loads.
@@ -22,6 +26,17 @@ pub struct CampaignLoads {
 }
 
 impl Questions {
+    /// Loads the routes into a device that has just started.
+    pub fn prepare(&self, running: &mut dyn RateDevice) -> Result<Option<TableLoad>, RatesError> {
+        self.routes.as_ref().map(|plan| running.load_routes(plan)).transpose()
+    }
+
+    /// Ends what `prepare` began.
+    pub fn finish(&self, running: &mut dyn RateDevice, search: &mut DeviceSearch) {
+        let Some(plan) = &self.routes else { return };
+        search.changes = search.answer("--changes", running.end_changes(plan)).flatten();
+    }
+
     /// Asks a device that runs, after its search. What cannot be answered says why, and the rates stay.
     pub fn ask<M: Measurer<Error = RatesError>>(
         &self,

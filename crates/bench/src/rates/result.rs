@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::bursts::LongestBurst;
 use super::error::RatesError;
 use super::lab::LabDescription;
+use super::table_load::{ChangeRate, TableLoad};
 
 /// One repetition of a device, in packets per second.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,6 +27,12 @@ pub struct DeviceSearch {
     /// The longest burst without loss, if it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<LongestBurst>,
+    /// What loading the routes took, if there were some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routes: Option<TableLoad>,
+    /// How fast they changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ChangeRate>,
     /// Why questions beside the rates have no answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<String>,
@@ -86,8 +93,19 @@ impl DeviceSearch {
         let rate = |goal: usize| goals.get(goal).and_then(|goal| rate(goal, end));
         let (ndr, pdr) = (rate(0), rate(1));
         trials.extend(receive.trials);
-        let (mrr, burst, unanswered) = (receive.mean, None, Vec::new());
-        DeviceSearch { repetition, end, ndr, pdr, mrr, goals, burst, unanswered, trials }
+        DeviceSearch {
+            repetition,
+            end,
+            ndr,
+            pdr,
+            mrr: receive.mean,
+            goals,
+            burst: None,
+            routes: None,
+            changes: None,
+            unanswered: Vec::new(),
+            trials,
+        }
     }
 
     /// Keeps the reason if there is no answer.
