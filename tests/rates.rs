@@ -2,6 +2,15 @@
 #![cfg(all(feature = "bpf", target_os = "linux"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
 
+#[path = "rates/bursts.rs"]
+mod bursts;
+#[path = "rates/devices.rs"]
+mod devices;
+#[path = "rates/routes.rs"]
+mod routes;
+#[path = "rates/support.rs"]
+mod support;
+
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 

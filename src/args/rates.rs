@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-use fullview_bench::rates::SIZES;
+use clap::{Args, ValueEnum};
+use fullview_bench::rates::{DeviceCommand, DeviceName, SIZES};
 use fullview_bench::traffic::frame::FrameSize;
 
 #[derive(Debug, Args)]
@@ -11,7 +11,7 @@ use fullview_bench::traffic::frame::FrameSize;
     after_help = "Each device forwards UDP packets between two network namespaces, or with --testbed between hosts
 (docs/reference/testbed.md). A search (MLRsearch) finds the highest load
 without loss (NDR), that with a loss of 0.5 % (PDR), and what comes out of the largest load (MRR). Needs root, iproute2,
-ethtool, chrt, and nft for kernel-stateful. What is comparable: docs/reference/rates.md.
+ethtool, chrt, and nft or iptables for the devices with rules. What is comparable: docs/reference/rates.md.
 
 Exit codes:
   0    measured
@@ -27,13 +27,21 @@ Examples:
   fullview rates --devices kernel,xdp --size imix --out results/imix
   fullview rates --devices kernel,auto --latency --out results/latency
   fullview rates --devices link,off --trial-seconds 0.1 --json
+  fullview rates --devices kernel-stateful,kernel-iptables,kernel-flowtable,fib-lookup --out results/kernels
+  fullview rates --devices kernel,threads --bursts --out results/bursts
+  fullview rates --devices kernel,threads,xdp --routes 900000 --changes 1000 --out results/full-view
+  fullview rates --devices kernel --command 'mine=./forwarder \"$INGRESS\" \"$EGRESS\"' --out results/mine
   fullview rates --testbed lab.toml --trial-seconds 1 --out results/lab"
 )]
 pub struct RatesArgs {
-    /// What is measured: link, kernel, kernel-stateful, off, auto, threads, tc, xdp, xdp-generic, or the devices of the
-    /// inventory [default: all but off]
+    /// What is measured: link, kernel, kernel-stateful, kernel-iptables, kernel-flowtable, fib-lookup, off, auto, threads,
+    /// tc, xdp, xdp-generic, or the devices of the inventory [default: link, kernel, kernel-stateful, auto, threads, tc, xdp,
+    /// xdp-generic, or all of the inventory]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub devices: Vec<String>,
+    /// Measure this program too: a line for sh that forwards from $INGRESS to $EGRESS; may be given more than once
+    #[arg(long, value_name = "NAME=COMMAND", value_parser = command, conflicts_with = "testbed")]
+    pub command: Vec<DeviceCommand>,
     /// Measure between the hosts of this inventory instead, over ssh
     #[arg(long, value_name = "FILE")]
     pub testbed: Option<PathBuf>,
@@ -59,7 +67,16 @@ pub struct RatesArgs {
     /// Measure one-way latency too, at 10, 50 and 90 % of the PDR and at the largest load
     #[arg(long, conflicts_with = "testbed")]
     pub latency: bool,
-    /// Seed of the order of the devices
+    /// Find the longest burst at the largest load without loss, too, and the buffer that it implies (RFC 9004)
+    #[arg(long)]
+    pub bursts: bool,
+    /// Load so many synthetic routes into the device's kernel first, and send to all of them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=2_000_000), conflicts_with = "testbed")]
+    pub routes: Option<u32>,
+    /// Change so many of the routes a second while the device is measured
+    #[arg(long, value_name = "M", default_value_t = 0, requires = "routes", value_parser = clap::value_parser!(u32).range(..=100_000))]
+    pub changes: u32,
+    /// Seed of the order of the devices, and of the routes
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Folder for the page, the data and all trials
@@ -80,6 +97,19 @@ fn size(text: &str) -> Result<FrameSize, String> {
     let bytes = text.parse().ok().filter(|bytes| SIZES.contains(bytes));
     let (least, most) = (SIZES.start(), SIZES.end());
     bytes.map(FrameSize::Bytes).ok_or_else(|| format!("give bytes from {least} to {most}, or imix"))
+}
+
+fn command(text: &str) -> Result<DeviceCommand, String> {
+    let (name, line) = text.split_once('=').ok_or("give a name and a command, as in mine=./forwarder")?;
+    let is_word =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    if !is_word(name) || line.trim().is_empty() {
+        return Err("the name has letters, digits and -_. only, and a command follows it".into());
+    }
+    if DeviceName::from_str(name, false).is_ok() {
+        return Err(format!("{name} is a device of this program: give another name"));
+    }
+    Ok(DeviceCommand { name: name.into(), line: line.into() })
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use fullview_bench::rates::{
-    DeviceName, LatencyGraph, NamespaceLab, RateLab, RatesCampaign, RatesError, RatesReport, TrialArchive,
-    latency_graphs, notes, page, table,
+    DeviceName, LatencyGraph, NamespaceLab, Questions, RateLab, RatesCampaign, RatesError, RatesReport,
+    RouteTable, RoutesPlan, TrialArchive, answers, latency_graphs, notes, page, table,
 };
 use fullview_bench::remote::{RemoteBed, RemoteLab, Wiring};
 use fullview_router::error::BadInput;
@@ -27,10 +28,10 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
         ))
     );
     let wiring = args.testbed.as_deref().map(read).transpose()?;
-    let wanted = wanted(args, devices(args, wiring.as_ref())?);
+    let wanted = wanted(args, devices(args, wiring.as_ref())?)?;
     let mut archive = TrialArchive::create(&args.out)?;
     let stop = campaign::stop_on_signal()?;
-    let mut lab = lab(args, wiring)?;
+    let mut lab = lab(args, wiring, &wanted.devices)?;
     let bar = progress::steps(wanted.searches() as u64);
     let measured = wanted.run(lab.as_mut(), &mut archive, &stop, &bar);
     bar.finish_and_clear();
@@ -45,11 +46,15 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn lab(args: &RatesArgs, wiring: Option<Wiring>) -> anyhow::Result<Box<dyn RateLab>> {
+fn lab(args: &RatesArgs, wiring: Option<Wiring>, devices: &[String]) -> anyhow::Result<Box<dyn RateLab>> {
     let program = std::env::current_exe().context("the path of this program")?;
     Ok(match wiring {
         Some(wiring) => Box::new(RemoteLab::new(RemoteBed::connect(wiring)?)),
-        None => Box::new(NamespaceLab::new(program, args.size)?),
+        None => {
+            let lab = NamespaceLab::new(program, args.size, args.command.clone())?;
+            lab.check(devices)?;
+            Box::new(lab)
+        }
     })
 }
 
@@ -65,9 +70,12 @@ fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<Stri
             usual(args.quick).iter().map(word).collect(),
         ),
     };
+    let commands = commands(args)?;
     if args.devices.is_empty() {
-        return Ok(usual);
+        let has_kernel = |device: &String| !(needs_kernel(args) && WITHOUT_KERNEL.contains(&device.as_str()));
+        return Ok([usual, commands].concat().into_iter().filter(has_kernel).collect());
     }
+    let all = [all, commands.clone()].concat();
     let unknown = args.devices.iter().find(|device| !all.contains(device));
     if let Some(unknown) = unknown {
         let known = all.join(", ");
@@ -75,7 +83,32 @@ fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<Stri
             BadInput(format!("--devices: there is no device {unknown:?} here; there are {known}")).into()
         );
     }
-    Ok(all.into_iter().filter(|device| args.devices.contains(device)).collect())
+    let without = WITHOUT_KERNEL.iter().find(|name| args.devices.iter().any(|device| device == *name));
+    if let Some(name) = without.filter(|_| needs_kernel(args)) {
+        return Err(BadInput(format!(
+            "--routes: {name} has no kernel with routes; leave it out of --devices"
+        ))
+        .into());
+    }
+    let is_wanted = |device: &String| args.devices.contains(device) || commands.contains(device);
+    Ok(all.into_iter().filter(is_wanted).collect())
+}
+
+/// Devices that do not forward by routes.
+const WITHOUT_KERNEL: [&str; 2] = ["link", "off"];
+
+fn needs_kernel(args: &RatesArgs) -> bool {
+    args.routes.is_some()
+}
+
+/// The names of the programs that are measured beside the devices.
+fn commands(args: &RatesArgs) -> anyhow::Result<Vec<String>> {
+    let names: Vec<String> = args.command.iter().map(|command| command.name.clone()).collect();
+    let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
+    match twice {
+        Some((_, name)) => Err(BadInput(format!("--command: {name} is given twice")).into()),
+        None => Ok(names),
+    }
 }
 
 fn usual(quick: bool) -> &'static [DeviceName] {
@@ -86,8 +119,8 @@ fn word(device: &DeviceName) -> String {
     device.word().to_owned()
 }
 
-fn wanted(args: &RatesArgs, devices: Vec<String>) -> RatesCampaign {
-    RatesCampaign {
+fn wanted(args: &RatesArgs, devices: Vec<String>) -> anyhow::Result<RatesCampaign> {
+    Ok(RatesCampaign {
         devices,
         repetitions: args.repetitions,
         seed: args.seed,
@@ -95,7 +128,16 @@ fn wanted(args: &RatesArgs, devices: Vec<String>) -> RatesCampaign {
         most_seconds: args.most_seconds,
         most_load: args.most_load.map(f64::from),
         latency: args.latency || args.quick,
-    }
+        questions: questions(args)?,
+    })
+}
+
+fn questions(args: &RatesArgs) -> anyhow::Result<Questions> {
+    let plan = |routes: u32| {
+        let table = RouteTable::synthetic(routes as usize, args.seed).map_err(RatesError::from)?;
+        anyhow::Ok(RoutesPlan { table: Arc::new(table), changes: args.changes })
+    };
+    Ok(Questions { bursts: args.bursts, routes: args.routes.map(plan).transpose()? })
 }
 
 fn write(args: &RatesArgs, report: &RatesReport) -> anyhow::Result<()> {
@@ -122,7 +164,12 @@ fn print(args: &RatesArgs, report: &RatesReport) -> anyhow::Result<()> {
         return Ok(writeln!(io::stdout(), "{}", serde_json::to_string_pretty(report)?)?);
     }
     let largest = report.largest_load / 1000.0;
-    writeln!(io::stdout(), "{}1000 packets/s; the generator holds {largest:.1}", table(report))?;
+    writeln!(
+        io::stdout(),
+        "{}1000 packets/s; the generator holds {largest:.1}\n{}",
+        table(report),
+        answers(report)
+    )?;
     notes(report).iter().for_each(|note| log::line(note));
     log::line(&format!("losses at each load: {}", args.out.join("README.md").display()));
     Ok(())

@@ -1,12 +1,14 @@
 //! The namespaces of one device, and the thread that receives for it.
 
 use std::fs;
+use std::net::Ipv4Addr;
 
 use rustix::thread::Pid;
 
 use super::cores::{BedCores, keep, put_last};
 use super::error::RatesError;
 use super::frame::{DEVICE, GENERATOR, SINK, STATION};
+use super::route_table::GATEWAYS;
 use crate::testbed::{Namespace, TestbedError, run};
 use crate::traffic::frame::FrameSize;
 use fullview_plane::wire::ethernet::Mac;
@@ -33,6 +35,8 @@ pub struct RateBed {
     pub ingress: String,
     pub cores: BedCores,
     pub size: FrameSize,
+    /// To which packets go in turn; none if all go to the right host.
+    pub destinations: Vec<Ipv4Addr>,
 }
 
 impl RateBed {
@@ -49,7 +53,7 @@ impl RateBed {
         [&ingress, EGRESS].into_iter().try_for_each(|interface| up(&router, interface))?;
         router.batch(&routes(&ingress))?;
         receive_on(&router, &ingress, cores.device)?;
-        Ok(RateBed { left, right, router: Some(router), ingress, cores, size })
+        Ok(RateBed { left, right, router: Some(router), ingress, cores, size, destinations: Vec::new() })
     }
 
     /// Makes hosts on one cable. The right host receives as a device would.
@@ -62,7 +66,7 @@ impl RateBed {
         hand_over(&left, HOST)?;
         up(&right, &ingress)?;
         receive_on(&right, &ingress, cores.device)?;
-        Ok(RateBed { left, right, router: None, ingress, cores, size })
+        Ok(RateBed { left, right, router: None, ingress, cores, size, destinations: Vec::new() })
     }
 
     /// Makes hosts on one cable whose receiver stands still while the generator runs.
@@ -110,12 +114,14 @@ pub fn hand_over(namespace: &Namespace, interface: &str) -> Result<(), RatesErro
     Ok(run("ip", &["netns", "exec", namespace.name(), "ethtool", "-K", interface, "tso", "off"], "")?)
 }
 
-/// The receiver's neighbour entry names a station that the right host is not: its kernel drops the packets first of all.
+/// The receiver's neighbour entries name a station that the right host is not: its kernel drops the packets first of all.
 fn routes(ingress: &str) -> String {
     format!(
         "address add 10.0.1.1/24 dev {ingress}\naddress add 10.0.2.1/24 dev {EGRESS}\n\
          neighbor add 10.0.1.2 lladdr {GENERATOR} dev {ingress} nud permanent\n\
-         neighbor add 10.0.2.2 lladdr {STATION} dev {EGRESS} nud permanent\n"
+         neighbor add {} lladdr {STATION} dev {EGRESS} nud permanent\n\
+         neighbor add {} lladdr {STATION} dev {EGRESS} nud permanent\n",
+        GATEWAYS[0], GATEWAYS[1]
     )
 }
 

@@ -12,6 +12,7 @@ use super::latency::{LatencyTurn, LevelLatency};
 use super::latency_level::loads;
 use super::measurer::DeviceMeasurer;
 use super::order::orders;
+use super::questions::{CampaignLoads, Questions};
 use super::result::{DeviceRates, DeviceSearch, RatesReport};
 
 /// Packets per second: the smallest load of a search.
@@ -33,6 +34,7 @@ pub struct RatesCampaign {
     pub most_load: Option<f64>,
     /// Whether latency is measured after each search.
     pub latency: bool,
+    pub questions: Questions,
 }
 
 impl RatesCampaign {
@@ -71,8 +73,12 @@ impl RatesCampaign {
     }
 
     fn empty(&self, largest_load: f64, lab: &dyn RateLab) -> RatesReport {
-        let none = |device: &String| DeviceRates { device: device.clone(), searches: vec![], failed: vec![] };
         let lab = lab.describe();
+        let none = |device: &String| {
+            let description = lab.devices.get(device).cloned();
+            DeviceRates { device: device.clone(), description, searches: vec![], failed: vec![] }
+        };
+        let devices = self.devices.iter().map(none).collect();
         RatesReport {
             seed: self.seed,
             repetitions: self.repetitions,
@@ -83,7 +89,7 @@ impl RatesCampaign {
             debug_build: cfg!(debug_assertions),
             interrupted: false,
             testbed: lab.facts.clone(),
-            devices: self.devices.iter().map(none).collect(),
+            devices,
             lab,
         }
     }
@@ -116,10 +122,16 @@ impl DeviceTurn<'_> {
     ) -> Result<DeviceSearch, RatesError> {
         let DeviceTurn { campaign, largest, repetition, device } = *self;
         let mut running = lab.start(device)?;
+        let routes = campaign.questions.prepare(running.as_mut())?;
         let mut measurer = DeviceMeasurer { running: running.as_mut(), device, repetition, archive, stop };
         let results = search(campaign.config(largest), &mut measurer, campaign.most_seconds)?;
         let receive = receive_rate(&mut measurer, largest, campaign.trial_seconds, RECEIVE_TRIALS)?;
-        Ok(DeviceSearch::new(repetition, results, receive))
+        let loads = CampaignLoads { largest, trial_seconds: campaign.trial_seconds };
+        let mut searched = DeviceSearch::new(repetition, results, receive);
+        searched.routes = routes;
+        campaign.questions.ask(loads, &mut measurer, &mut searched);
+        campaign.questions.finish(running.as_mut(), &mut searched);
+        Ok(searched)
     }
 
     /// The latency at loads that follow from a search, if it is wanted.

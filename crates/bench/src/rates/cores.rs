@@ -8,6 +8,7 @@ use crate::testbed::run;
 
 /// The device runs before other programs on its core.
 const FIRST: i32 = -20;
+const USUAL: i32 = 0;
 const LAST: i32 = 19;
 
 /// Two cores.
@@ -40,6 +41,11 @@ pub fn keep_real_time(core: usize) -> Result<(), RatesError> {
     keep(None, core)?;
     let thread = rustix::thread::gettid().to_string();
     Ok(run("chrt", &["--fifo", "--pid", "50", &thread], "")?)
+}
+
+/// Keeps the calling thread on a core, on which programs that are kept there run before it.
+pub fn put_beside(core: usize) -> Result<(), RatesError> {
+    place(None, core, USUAL)
 }
 
 /// Keeps a thread on a core, on which it runs after all other programs.

@@ -1,17 +1,23 @@
-//! The devices that are measured.
+//! Devices that run.
 
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
+use fullview_plane::bpf::ProgramAttachment;
 
 use super::bed::{BedPlan, EGRESS, RateBed};
+use super::command_device::{CommandProcess, DeviceCommand};
 use super::cores::keep;
+use super::device_name::DeviceName;
 use super::error::RatesError;
 use super::generator::offer;
-use crate::testbed::run;
+use super::kernel_forwarding;
+use super::memory::{ProgramMemory, memory_of};
+use super::receiver::received;
+use super::route_changes::RouteChanges;
+use super::rule_set::RuleSet;
+use crate::testbed::{Namespace, attach_fib_lookup};
 use crate::veth::{RouterProcess, RouterProgram};
 
 /// So often a program gets packets until it forwards some: it learns the neighbours first.
@@ -19,66 +25,20 @@ const ATTEMPTS: usize = 100;
 const FIRST_PACKETS: Duration = Duration::from_millis(50);
 const FIRST_LOAD: f64 = 1000.0;
 
-/// Accepts the first packet of a flow, and the others by the flow's state.
-const STATEFUL: &str = "table inet rates { chain forward { type filter hook forward priority 0; policy drop; \
-                        ct state established,related accept; ct state new udp dport 9 accept; }; }";
-
-/// What is between the hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeviceName {
-    /// No device: a cable. Its rates are the test bed's own
-    Link,
-    /// The Linux kernel's forwarding
+/// What forwards in a device's namespace, instead of its kernel.
+enum DeviceProgram {
+    /// The kernel forwards, or nothing does.
     Kernel,
-    /// The same, with rules of nftables that keep the state of each flow
-    KernelStateful,
-    /// A kernel that does not forward: its rates are 0
-    Off,
-    /// `fullview forward --engine auto`
-    Auto,
-    /// `fullview forward --engine threads`
-    Threads,
-    /// `fullview forward --engine tc`
-    Tc,
-    /// `fullview forward --engine xdp`
-    Xdp,
-    /// `fullview forward --engine xdp-generic`
-    XdpGeneric,
-}
-
-impl DeviceName {
-    /// All but the one that forwards nothing.
-    pub const USUAL: [DeviceName; 8] = {
-        use DeviceName::*;
-        [Link, Kernel, KernelStateful, Auto, Threads, Tc, Xdp, XdpGeneric]
-    };
-
-    /// How the command line names it.
-    pub fn word(self) -> &'static str {
-        match self {
-            DeviceName::Link => "link",
-            DeviceName::Kernel => "kernel",
-            DeviceName::KernelStateful => "kernel-stateful",
-            DeviceName::Off => "off",
-            DeviceName::Auto => "auto",
-            DeviceName::Threads => "threads",
-            DeviceName::Tc => "tc",
-            DeviceName::Xdp => "xdp",
-            DeviceName::XdpGeneric => "xdp-generic",
-        }
-    }
-
-    /// The word of `--engine`, of devices that are this program.
-    fn engine(self) -> Option<&'static str> {
-        use DeviceName::*;
-        (!matches!(self, Link | Kernel | KernelStateful | Off)).then(|| self.word())
-    }
+    Router(RouterProcess),
+    Command(CommandProcess),
+    Attached(#[expect(dead_code, reason = "held, because dropping it detaches")] ProgramAttachment),
 }
 
 /// A device that runs. It ends when this value is dropped, the program before its namespaces.
 pub struct Device {
-    router: Option<RouterProcess>,
+    /// Of the kernel's routes.
+    pub changes: Option<RouteChanges>,
+    program: DeviceProgram,
     pub bed: RateBed,
 }
 
@@ -89,9 +49,12 @@ impl Device {
             DeviceName::Link => RateBed::direct(plan)?,
             _ => RateBed::routed(plan, name != DeviceName::Off)?,
         };
-        let mut device = Device { router: None, bed };
-        if name == DeviceName::KernelStateful {
-            device.set_rules()?;
+        let rules = RuleSet::of(name, &bed.ingress);
+        let mut device = Device { changes: None, program: DeviceProgram::Kernel, bed };
+        let Some(namespace) = &device.bed.router else { return Ok(device) };
+        rules.map_or(Ok(()), |rules| rules.load(namespace))?;
+        if name == DeviceName::FibLookup {
+            device.attach()?;
         }
         if let Some(engine) = name.engine() {
             device.start_router(engine, program)?;
@@ -99,32 +62,101 @@ impl Device {
         Ok(device)
     }
 
-    fn set_rules(&self) -> Result<(), RatesError> {
-        let Some(namespace) = &self.bed.router else { return Ok(()) };
-        Ok(run("ip", &["netns", "exec", namespace.name(), "nft", "-f", "-"], STATEFUL)?)
+    /// Starts any program, and waits until packets come through. The kernel forwards only if the program says so.
+    pub fn start_command(command: &DeviceCommand, plan: BedPlan) -> Result<Device, RatesError> {
+        let mut device =
+            Device { changes: None, program: DeviceProgram::Kernel, bed: RateBed::routed(plan, false)? };
+        let interfaces = [device.bed.ingress.clone(), EGRESS.to_owned()];
+        let interfaces = interfaces.each_ref().map(String::as_str);
+        let started =
+            device.on_its_core(|namespace| CommandProcess::start(namespace, command, interfaces))?;
+        device.program = DeviceProgram::Command(started);
+        let mut before = received(&device.bed)?;
+        device.wait(|device, sent| {
+            device.check()?;
+            let now = received(&device.bed)?;
+            // The program may send some of its own.
+            let is_ready = 2 * (now - before) > sent;
+            before = now;
+            Ok(is_ready)
+        })?;
+        Ok(device)
     }
 
-    /// The program inherits the core of the thread that starts it.
+    /// Refuses to go on with a program that has failed.
+    pub fn check(&self) -> Result<(), RatesError> {
+        match &self.program {
+            DeviceProgram::Command(command) => command.check(),
+            _ => Ok(()),
+        }
+    }
+
+    /// The memory of its program, if it has one.
+    pub fn memory(&self) -> Option<ProgramMemory> {
+        match &self.program {
+            DeviceProgram::Router(router) => Some(memory_of(router.process())),
+            DeviceProgram::Command(command) => Some(memory_of(command.process())),
+            DeviceProgram::Kernel | DeviceProgram::Attached(_) => None,
+        }
+    }
+
+    /// Packets that it has forwarded itself. This program leaves packets to the kernel, which come out too.
+    pub fn forwarded(&self) -> Result<u64, RatesError> {
+        match &self.program {
+            DeviceProgram::Router(router) => Ok(router.forwarded()?),
+            _ => received(&self.bed),
+        }
+    }
+
+    /// Attaches the program that asks the kernel's tables, and waits until the kernel itself forwards nothing any more.
+    fn attach(&mut self) -> Result<(), RatesError> {
+        let ingress = self.bed.ingress.clone();
+        let attached = self.on_its_core(|namespace| {
+            let device = namespace.device(&ingress)?;
+            Ok(namespace.within(|| attach_fib_lookup(device))?)
+        })?;
+        self.program = DeviceProgram::Attached(attached);
+        let mut before = (0, 0);
+        self.wait(|device, _| {
+            let namespace = device.bed.router.as_ref().ok_or(RatesError::ForwardsNothing)?;
+            let now = (received(&device.bed)?, kernel_forwarding::forwarded(namespace)?);
+            let is_ready = now.0 > before.0 && now.1 == before.1;
+            before = now;
+            Ok(is_ready)
+        })
+    }
+
+    /// Waits until the program forwards: otherwise the kernel alone would be measured in its name.
     fn start_router(&mut self, engine: &str, program: &Path) -> Result<(), RatesError> {
-        let Some(namespace) = &self.bed.router else { return Ok(()) };
         let interfaces = format!("{},{EGRESS}", self.bed.ingress);
         let options = ["--quiet".to_owned()];
         let router = RouterProgram { program, interfaces: &interfaces, engine, options: &options };
-        let core = self.bed.cores.device;
-        let started = thread::scope(|scope| {
-            let start = || keep(None, core).and_then(|()| Ok(RouterProcess::start(namespace, &router)?));
-            scope.spawn(start).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        self.router = Some(started?);
-        self.wait()
+        let started = self.on_its_core(|namespace| Ok(RouterProcess::start(namespace, &router)?))?;
+        self.program = DeviceProgram::Router(started);
+        self.wait(|device, _| Ok(device.forwarded()? > 0))
     }
 
-    /// Sends packets until the program forwards some. Otherwise the kernel alone would be measured in its name.
-    fn wait(&self) -> Result<(), RatesError> {
-        let Some(router) = &self.router else { return Ok(()) };
+    /// Starts something in the device's namespace. A program inherits the core of the thread that starts it.
+    fn on_its_core<T: Send>(
+        &self,
+        start: impl FnOnce(&Namespace) -> Result<T, RatesError> + Send,
+    ) -> Result<T, RatesError> {
+        let namespace = self.bed.router.as_ref().ok_or(RatesError::ForwardsNothing)?;
+        let core = self.bed.cores.device;
+        thread::scope(|scope| {
+            let start = || keep(None, core).and_then(|()| start(namespace));
+            scope.spawn(start).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Sends packets until a program is ready, which is asked after so many.
+    fn wait(
+        &self,
+        mut is_ready: impl FnMut(&Device, u64) -> Result<bool, RatesError>,
+    ) -> Result<(), RatesError> {
         for _ in 0..ATTEMPTS {
-            offer(&self.bed, FIRST_LOAD, FIRST_PACKETS)?;
-            if router.forwarded()? > 0 {
+            let sent = offer(&self.bed, FIRST_LOAD, FIRST_PACKETS)?.sent;
+            if is_ready(self, sent)? {
                 return Ok(());
             }
         }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use fullview_lab::search::SearchError;
 use fullview_plane::port::PortError;
+use fullview_router::netlink::socket::SocketError;
+use fullview_table::feed::synthetic::SyntheticError;
 
 use crate::testbed::TestbedError;
 use crate::veth::VethError;
@@ -53,8 +55,29 @@ pub enum RatesError {
         "these hosts have no common clock: latency is measured between network namespaces of one machine"
     )]
     NoCommonClock,
-    #[error("the program forwards nothing here: the kernel carries all packets")]
+    #[error("the program forwards nothing here: the kernel carries all packets, or none come out")]
     ForwardsNothing,
+    #[error("{device} needs {command}: `apt install {package}` on Debian")]
+    NotInstalled { device: &'static str, command: &'static str, package: &'static str },
+    /// The kernel may lack what rules need.
+    #[error("{device}: {error}")]
+    Rules { device: &'static str, error: TestbedError },
+    #[error("the device has no kernel with routes")]
+    NoRoutes,
+    #[error("the device forwards no packet by the last route {seconds} s after the kernel had it")]
+    NotForwarded { seconds: u64 },
+    #[error("the routes: {0}")]
+    Table(#[from] SyntheticError),
+    #[error("{0}")]
+    Netlink(#[from] SocketError),
+    #[error("only devices between network namespaces can be asked that")]
+    NamespacesOnly,
+    #[error("/proc/net/snmp does not say how many packets the kernel forwards")]
+    NoForwardingCounter,
+    #[error("--command {name}: {error}")]
+    CommandStart { name: String, error: io::Error },
+    #[error("--command {name}: it ended with status {status} and said: {said}")]
+    CommandEnded { name: String, status: i32, said: String },
     /// A device that this lab does not have.
     #[error("there is no device {0:?} here")]
     NoDevice(String),

@@ -52,12 +52,19 @@ pub fn lengths(size: FrameSize) -> Vec<usize> {
     size.lengths(MIN_FRAME)
 }
 
-/// The frames of a trial: one for each turn of the sizes.
-pub struct TrafficFrames(Vec<Vec<u8>>);
+/// The frames of a trial.
+pub struct TrafficFrames {
+    /// One for each turn of the sizes.
+    frames: Vec<Vec<u8>>,
+    /// To which packets go in turn; none if all go to the same.
+    destinations: Vec<Ipv4Addr>,
+}
 
 impl TrafficFrames {
-    pub fn new(addresses: &TrafficAddresses, size: FrameSize) -> TrafficFrames {
-        TrafficFrames(lengths(size).into_iter().map(|length| frame(addresses, length)).collect())
+    /// Packets go to the destination among the addresses, or to `destinations` in turn if there are some.
+    pub fn new(addresses: &TrafficAddresses, size: FrameSize, destinations: &[Ipv4Addr]) -> TrafficFrames {
+        let frames = lengths(size).into_iter().map(|length| frame(addresses, length)).collect();
+        TrafficFrames { frames, destinations: destinations.to_vec() }
     }
 
     /// Clears what a slot holds, once. All payloads are zeros, so that packets of any size overwrite the headers only.
@@ -67,10 +74,16 @@ impl TrafficFrames {
 
     /// Writes the packet of this number into a prepared slot.
     pub fn write(&self, slot: &mut Slot, packet: u64) {
-        let frame = &self.0[(packet % self.0.len() as u64) as usize];
+        let frame = &self.frames[(packet % self.frames.len() as u64) as usize];
         slot.set_frame_len(frame.len());
         slot.head_mut()[..HEADERS].copy_from_slice(&frame[..HEADERS]);
         set_flow(slot.frame_mut(), packet);
+        if !self.destinations.is_empty() {
+            let destination = self.destinations[(packet % self.destinations.len() as u64) as usize];
+            let mut ip = Ipv4Packet::new_unchecked(&mut slot.frame_mut()[14..]);
+            ip.set_destination(destination.to_bits());
+            ip.fill_checksum();
+        }
     }
 }
 
@@ -115,7 +128,7 @@ mod tests {
 
     #[test]
     fn flows_differ_in_the_port_and_the_frame_stays_right() {
-        let frames = TrafficFrames::new(&TrafficAddresses::BED, FrameSize::Smallest);
+        let frames = TrafficFrames::new(&TrafficAddresses::BED, FrameSize::Smallest, &[]);
         let bytes = written(&frames, &mut Arena::new(1), 4097);
         assert_eq!(bytes.len(), 60);
         assert_eq!(bytes[34..36], 1025u16.to_be_bytes());
@@ -123,8 +136,20 @@ mod tests {
     }
 
     #[test]
+    fn destinations_take_turns() {
+        let destinations = [[198, 51, 100, 1].into(), [203, 0, 113, 2].into()];
+        let frames = TrafficFrames::new(&TrafficAddresses::BED, FrameSize::Smallest, &destinations);
+        for packet in 0..4 {
+            let bytes = written(&frames, &mut Arena::new(1), packet);
+            let ip = Ipv4Packet::new_checked(&bytes[14..]).unwrap();
+            assert!(ip.verify_checksum());
+            assert_eq!(Ipv4Addr::from_bits(ip.destination()), destinations[packet as usize % 2]);
+        }
+    }
+
+    #[test]
     fn sizes_of_a_mix_take_turns_in_the_same_slot() {
-        let frames = TrafficFrames::new(&TrafficAddresses::BED, FrameSize::Imix);
+        let frames = TrafficFrames::new(&TrafficAddresses::BED, FrameSize::Imix, &[]);
         let mut arena = Arena::new(1);
         arena.packets().for_each(|slot| frames.prepare(slot));
         let cycle: Vec<Vec<u8>> = (0..12).map(|packet| written(&frames, &mut arena, packet)).collect();

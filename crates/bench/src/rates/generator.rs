@@ -1,5 +1,6 @@
 //! Sends packets at a load, by a packet socket.
 
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,7 +26,17 @@ const LONGEST_SEND: Duration = Duration::from_millis(10);
 
 /// Offers a load from the left host of a bed.
 pub fn offer(bed: &RateBed, load: f64, duration: Duration) -> Result<Offered, RatesError> {
-    offer_marked(bed, load, duration, &mut Unmarked)
+    offer_to(bed, &bed.destinations, load, duration)
+}
+
+/// The same to these destinations in turn, or to the right host if there are none.
+pub fn offer_to(
+    bed: &RateBed,
+    destinations: &[Ipv4Addr],
+    load: f64,
+    duration: Duration,
+) -> Result<Offered, RatesError> {
+    send_from(bed, destinations, load, duration, &mut Unmarked)
 }
 
 /// The same, with marks in packets.
@@ -35,9 +46,19 @@ pub fn offer_marked(
     duration: Duration,
     mark: &mut (impl PacketMark + Send),
 ) -> Result<Offered, RatesError> {
+    send_from(bed, &bed.destinations, load, duration, mark)
+}
+
+fn send_from(
+    bed: &RateBed,
+    destinations: &[Ipv4Addr],
+    load: f64,
+    duration: Duration,
+    mark: &mut (impl PacketMark + Send),
+) -> Result<Offered, RatesError> {
     let core = bed.cores.generator;
     let never = AtomicBool::new(false);
-    let load = TimedLoad { load, size: bed.size, duration, stop: &never };
+    let load = TimedLoad { load, size: bed.size, destinations, duration, stop: &never };
     let mut sending =
         || keep_real_time(core).and_then(|()| send_marked(HOST, &TrafficAddresses::BED, load, mark));
     bed.left.within(|| Ok(sending()))?
@@ -49,6 +70,8 @@ pub struct TimedLoad<'s> {
     /// Packets per second.
     pub load: f64,
     pub size: FrameSize,
+    /// To which packets go in turn; none if all go to that of the addresses.
+    pub destinations: &'s [Ipv4Addr],
     pub duration: Duration,
     pub stop: &'s AtomicBool,
 }
@@ -82,7 +105,7 @@ fn send_marked(
     mark: &mut impl PacketMark,
 ) -> Result<Offered, RatesError> {
     let mut arena = Arena::new(BURST);
-    let frames = TrafficFrames::new(addresses, load.size);
+    let frames = TrafficFrames::new(addresses, load.size, load.destinations);
     let mut sender = TrialSender::open(interface, frames, &mut arena)?;
     let mut offered = Offered::default();
     for part in parts(load.duration).take_while(|_| !load.stop.load(Ordering::Relaxed)) {

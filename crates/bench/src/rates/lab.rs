@@ -1,11 +1,13 @@
 //! Where devices are measured: in namespaces of this machine, or on other hosts.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 
 use super::error::RatesError;
 use super::probe_trial::ProbeTrial;
+use super::table_load::{ChangeRate, RoutesPlan, TableLoad};
 use super::trial::RateTrial;
 
 /// Hosts with a place for one device at a time.
@@ -29,6 +31,16 @@ pub trait RateDevice {
     fn probe(&mut self, _load: f64, _seconds: f64, _seed: u64) -> Result<ProbeTrial, RatesError> {
         Err(RatesError::NoCommonClock)
     }
+
+    /// Loads routes, and begins to change them.
+    fn load_routes(&mut self, _plan: &RoutesPlan) -> Result<TableLoad, RatesError> {
+        Err(RatesError::NamespacesOnly)
+    }
+
+    /// Ends the changes, if there are some.
+    fn end_changes(&mut self, _plan: &RoutesPlan) -> Result<Option<ChangeRate>, RatesError> {
+        Err(RatesError::NamespacesOnly)
+    }
 }
 
 /// Facts about a lab.
@@ -38,6 +50,8 @@ pub struct LabDescription {
     pub conditions: String,
     /// Bytes of consecutive frames without the FCS; they repeat from the start.
     pub frame_bytes: Vec<usize>,
+    /// What devices are that their names do not say.
+    pub devices: BTreeMap<String, String>,
     /// Sections of the page, in Markdown.
     pub sections: String,
     /// The same for programs.

@@ -55,7 +55,7 @@ fn holds(bed: &RateBed, load: f64, seconds: f64, most_lost: f64) -> Result<bool,
     for _ in 0..TRIALS {
         let before = received(bed)?;
         let offered = offer(bed, load, Duration::from_secs_f64(seconds))?;
-        let trial = RateTrial::new(offered, settled(bed)?.saturating_sub(before))?;
+        let trial = RateTrial::new(offered, settled(bed, before, offered.sent)?)?;
         held += usize::from(trial.counts() && trial.loss_ratio() <= most_lost);
     }
     Ok(2 * held > TRIALS)

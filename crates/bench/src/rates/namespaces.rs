@@ -1,5 +1,6 @@
 //! Devices in network namespaces of this machine.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -7,8 +8,10 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use super::bed::BedPlan;
+use super::command_device::DeviceCommand;
 use super::cores::BedCores;
-use super::device::{Device, DeviceName};
+use super::device::Device;
+use super::device_name::DeviceName;
 use super::error::RatesError;
 use super::frame::lengths;
 use super::generator::offer;
@@ -16,6 +19,8 @@ use super::lab::{LabDescription, RateDevice, RateLab};
 use super::largest::largest_load;
 use super::probe_trial::{ProbeTrial, probe};
 use super::receiver::{received, settled};
+use super::rule_set::{RuleSet, iptables_version};
+use super::table_load::{ChangeRate, RoutesPlan, TableLoad, end_changes, load_routes};
 use super::trial::RateTrial;
 use crate::traffic::frame::FrameSize;
 
@@ -28,11 +33,35 @@ pub struct NamespaceLab {
     plan: BedPlan,
     /// This program.
     program: PathBuf,
+    commands: Vec<DeviceCommand>,
 }
 
 impl NamespaceLab {
-    pub fn new(program: PathBuf, size: FrameSize) -> Result<NamespaceLab, RatesError> {
-        Ok(NamespaceLab { plan: BedPlan { cores: BedCores::choose()?, size }, program })
+    /// `commands` are devices too, beside those of `DeviceName`.
+    pub fn new(
+        program: PathBuf,
+        size: FrameSize,
+        commands: Vec<DeviceCommand>,
+    ) -> Result<NamespaceLab, RatesError> {
+        Ok(NamespaceLab { plan: BedPlan { cores: BedCores::choose()?, size }, program, commands })
+    }
+
+    /// Refuses devices whose rules this host cannot set.
+    pub fn check(&self, devices: &[String]) -> Result<(), RatesError> {
+        let named = devices.iter().filter_map(|device| DeviceName::from_str(device, false).ok());
+        let has_rules = |device: &DeviceName| RuleSet::of(*device, "").is_some();
+        named.filter(has_rules).try_for_each(|device| self.start_named(device).map(drop))
+    }
+
+    fn start_named(&self, device: DeviceName) -> Result<Device, RatesError> {
+        Device::start(device, self.plan, &self.program)
+    }
+
+    fn descriptions(&self) -> BTreeMap<String, String> {
+        let commands =
+            self.commands.iter().map(|command| (command.name.clone(), format!("`{}`", command.line)));
+        let iptables = iptables_version().map(|version| (DeviceName::KernelIptables.word().into(), version));
+        commands.chain(iptables).collect()
     }
 }
 
@@ -42,14 +71,19 @@ impl RateLab for NamespaceLab {
     }
 
     fn start(&mut self, device: &str) -> Result<Box<dyn RateDevice + '_>, RatesError> {
+        let command = self.commands.iter().find(|command| command.name == device);
+        if let Some(command) = command {
+            return Ok(Box::new(Device::start_command(command, self.plan)?));
+        }
         let named = DeviceName::from_str(device, false);
         let name = named.map_err(|_| RatesError::NoDevice(device.to_owned()))?;
-        Ok(Box::new(Device::start(name, self.plan, &self.program)?))
+        Ok(Box::new(self.start_named(name)?))
     }
 
     fn describe(&self) -> LabDescription {
         let frame_bytes = lengths(self.plan.size);
-        LabDescription { conditions: CONDITIONS.into(), frame_bytes, ..LabDescription::default() }
+        let devices = self.descriptions();
+        LabDescription { conditions: CONDITIONS.into(), frame_bytes, devices, ..LabDescription::default() }
     }
 }
 
@@ -57,7 +91,16 @@ impl RateDevice for Device {
     fn trial(&mut self, load: f64, seconds: f64) -> Result<RateTrial, RatesError> {
         let before = received(&self.bed)?;
         let offered = offer(&self.bed, load, Duration::from_secs_f64(seconds))?;
-        RateTrial::new(offered, settled(&self.bed)?.saturating_sub(before))
+        let trial = RateTrial::new(offered, settled(&self.bed, before, offered.sent)?)?;
+        self.check().map(|()| trial)
+    }
+
+    fn load_routes(&mut self, plan: &RoutesPlan) -> Result<TableLoad, RatesError> {
+        load_routes(self, plan)
+    }
+
+    fn end_changes(&mut self, plan: &RoutesPlan) -> Result<Option<ChangeRate>, RatesError> {
+        end_changes(self, plan)
     }
 
     fn probe(&mut self, load: f64, seconds: f64, seed: u64) -> Result<ProbeTrial, RatesError> {

@@ -5,8 +5,10 @@ use std::fmt::Write;
 
 use fullview_lab::stats::median;
 
+use super::burst_page;
 use super::latency_page::latency_section;
 use super::result::{DeviceRates, DeviceSearch, RateRange, RatesReport};
+use super::route_page;
 
 /// The medians of all devices with their ranges, as a table of Markdown.
 pub fn table(report: &RatesReport) -> String {
@@ -37,10 +39,16 @@ pub fn page(report: &RatesReport) -> String {
         let _ = writeln!(text, "- {note}");
     }
     text.push_str(&latency_section(report));
+    text.push_str(&answers(report));
     text.push_str(&report.lab.sections);
     text.push_str("\n## Loss at each load\n");
     report.devices.iter().for_each(|device| text.push_str(&losses(device)));
     text
+}
+
+/// What was asked beside the rates, as sections of the page.
+pub fn answers(report: &RatesReport) -> String {
+    [route_page::section(report), burst_page::section(report)].concat()
 }
 
 fn conditions(report: &RatesReport) -> String {
@@ -86,10 +94,18 @@ pub fn notes(report: &RatesReport) -> Vec<String> {
     }
     for device in &report.devices {
         let word = &device.device;
+        notes.extend(device.description.iter().map(|text| format!("{word} is {text}")));
         let failed = device.failed.iter();
         notes.extend(
             failed.map(|failed| format!("{word}, repetition {}: {}", failed.repetition, failed.reason)),
         );
+        let unanswered = device.searches.iter().flat_map(|search| {
+            search
+                .unanswered
+                .iter()
+                .map(|reason| format!("{word}, repetition {}, {reason}", search.repetition))
+        });
+        notes.extend(unanswered);
         let unknown = device.searches.iter().filter(|search| search.ndr.is_none() || search.pdr.is_none());
         notes.extend(unknown.map(|search| {
             format!(

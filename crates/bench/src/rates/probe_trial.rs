@@ -36,7 +36,7 @@ pub fn probe(bed: &RateBed, load: f64, seconds: f64, seed: u64) -> Result<ProbeT
     let before = received(bed)?;
     let mut marker = ProbeMarker::new(load * seconds, seed);
     let offered = offer_marked(bed, load, Duration::from_secs_f64(seconds), &mut marker)?;
-    let trial = RateTrial::new(offered, settled(bed)?.saturating_sub(before))?;
+    let trial = RateTrial::new(offered, settled(bed, before, offered.sent)?)?;
     if marker.clocks().was_set() {
         return Err(RatesError::ClockSet);
     }

@@ -10,10 +10,15 @@ use std::time::Duration;
 use super::bed::RateBed;
 use super::error::RatesError;
 
-/// The device has sent what it holds when nothing comes out for so long.
-const SILENCE: Duration = Duration::from_millis(5);
+/// The counter is read so often.
+const STEP: Duration = Duration::from_millis(5);
+/// All packets have come out, and for so many steps no other one: nothing else sends.
+const SILENT: u32 = 1;
+/// What is missing is lost when nothing comes out for so many steps: the threads that hold packets may wait that long for
+/// the device's core, and packets must not come out in the next trial.
+const SILENT_WITH_LOSS: u32 = 10;
 /// A device that never ends is not waited for.
-const CHECKS: usize = 200;
+const STEPS: usize = 400;
 
 /// Packets that the right host has received.
 pub fn received(bed: &RateBed) -> Result<u64, RatesError> {
@@ -22,18 +27,20 @@ pub fn received(bed: &RateBed) -> Result<u64, RatesError> {
     received_packets(&text, bed.counted()).ok_or(RatesError::NoCounters("the right host"))
 }
 
-/// The same, when no more come.
-pub fn settled(bed: &RateBed) -> Result<u64, RatesError> {
-    let mut before = received(bed)?;
-    for _ in 0..CHECKS {
-        thread::sleep(SILENCE);
-        let now = received(bed)?;
-        if now == before {
+/// Packets that came out since the counter was `before`, when no more come of the `sent` ones.
+pub fn settled(bed: &RateBed, before: u64, sent: u64) -> Result<u64, RatesError> {
+    let (mut count, mut silent) = (received(bed)?, 0);
+    for _ in 0..STEPS {
+        let needed = if count >= before + sent { SILENT } else { SILENT_WITH_LOSS };
+        if silent >= needed {
             break;
         }
-        before = now;
+        thread::sleep(STEP);
+        let now = received(bed)?;
+        silent = if now == count { silent + 1 } else { 0 };
+        count = now;
     }
-    Ok(before)
+    Ok(count.saturating_sub(before))
 }
 
 /// The packets that an interface has received, by the text of `/proc/net/dev`: its second figure.

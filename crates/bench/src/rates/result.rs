@@ -5,9 +5,11 @@ use fullview_lab::stats::median;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::bursts::LongestBurst;
 use super::error::RatesError;
 use super::lab::LabDescription;
 use super::latency::LevelLatency;
+use super::table_load::{ChangeRate, TableLoad};
 
 /// One repetition of a device, in packets per second.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,6 +28,18 @@ pub struct DeviceSearch {
     /// At rising loads; empty if it was not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<LevelLatency>,
+    /// The longest burst without loss, if it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<LongestBurst>,
+    /// What loading the routes took, if there were some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routes: Option<TableLoad>,
+    /// How fast they changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ChangeRate>,
+    /// Why questions beside the rates have no answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<String>,
     #[serde(skip)]
     pub trials: Vec<Trial>,
 }
@@ -41,6 +55,9 @@ pub struct FailedSearch {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DeviceRates {
     pub device: String,
+    /// What it is, if its name does not say that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     pub searches: Vec<DeviceSearch>,
     pub failed: Vec<FailedSearch>,
 }
@@ -80,7 +97,25 @@ impl DeviceSearch {
         let rate = |goal: usize| goals.get(goal).and_then(|goal| rate(goal, end));
         let (ndr, pdr) = (rate(0), rate(1));
         trials.extend(receive.trials);
-        DeviceSearch { repetition, end, ndr, pdr, mrr: receive.mean, goals, latency: vec![], trials }
+        DeviceSearch {
+            repetition,
+            end,
+            ndr,
+            pdr,
+            mrr: receive.mean,
+            goals,
+            latency: Vec::new(),
+            burst: None,
+            routes: None,
+            changes: None,
+            unanswered: Vec::new(),
+            trials,
+        }
+    }
+
+    /// Keeps the reason if there is no answer.
+    pub fn answer<T>(&mut self, question: &str, answer: Result<T, RatesError>) -> Option<T> {
+        answer.map_err(|error| self.unanswered.push(format!("{question}: {error}"))).ok()
     }
 }
 
@@ -116,11 +151,13 @@ impl DeviceRates {
 }
 
 impl RatesReport {
-    /// Whether every search of every device came to its end.
+    /// Whether every search of every device came to its end, and every question has an answer.
     pub fn is_complete(&self) -> bool {
         let ended = |device: &DeviceRates| {
             let all = device.searches.len() == self.repetitions as usize && device.failed.is_empty();
-            all && device.searches.iter().all(|search| search.end == SearchEnd::Complete)
+            let is_whole =
+                |search: &DeviceSearch| search.end == SearchEnd::Complete && search.unanswered.is_empty();
+            all && device.searches.iter().all(is_whole)
         };
         !self.interrupted && self.devices.iter().all(ended)
     }

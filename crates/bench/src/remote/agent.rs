@@ -122,6 +122,7 @@ fn offer_one(request: &OfferRequest, lost: &AtomicBool) -> Result<Offered, Agent
     let addresses = TrafficAddresses { from: from.parse()?, to: to.parse()?, source, destination };
     let duration = Duration::from_nanos(request.nanoseconds);
     keep_real_time(request.core)?;
-    let load = TimedLoad { load: request.load, size: FrameSize::Smallest, duration, stop: lost };
+    let load =
+        TimedLoad { load: request.load, size: FrameSize::Smallest, destinations: &[], duration, stop: lost };
     Ok(send(&request.interface, &addresses, load)?)
 }

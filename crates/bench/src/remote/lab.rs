@@ -114,7 +114,8 @@ impl RateLab for RemoteLab {
         let sections = format!("\n## The test bed\n\n```text\n{drawing}```\n\n{}", machines(&nodes));
         let facts = json!({ "inventory": self.bed.wiring.inventory, "nodes": nodes });
         let frame_bytes = lengths(FrameSize::Smallest);
-        LabDescription { conditions: CONDITIONS.into(), frame_bytes, sections, facts: Some(facts) }
+        let (conditions, facts) = (CONDITIONS.into(), Some(facts));
+        LabDescription { conditions, frame_bytes, sections, facts, ..LabDescription::default() }
     }
 }
 

@@ -15,7 +15,7 @@ use fullview_plane::bpf::{self, BpfObject, LoadedObject, ProgramAttachment};
 use fullview_plane::port::SharedWords;
 
 /// `bpf/testbed.c`: generator and receiver, and forwarders to compare with.
-const TESTBED: BpfObject =
+pub const TESTBED: BpfObject =
     BpfObject::new("testbed", aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/testbed.o")));
 
 /// Packets in a sequence at most.

@@ -90,6 +90,11 @@ impl RouterProcess {
         Ok(self.counters()?.sent.packets)
     }
 
+    /// The number of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     fn counters(&self) -> Result<CountersStatus, VethError> {
         Ok(Client::connect(&control(self.folder.path()))?.ask(&Request::Counters)?)
     }

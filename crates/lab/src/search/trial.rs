@@ -16,6 +16,8 @@ pub enum TrialPurpose {
     Initial,
     /// It was the best for the goal of this index.
     Goal(usize),
+    /// It is a burst: no search for loads asked for it.
+    Burst,
 }
 
 /// The next trial of a search.

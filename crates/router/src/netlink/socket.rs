@@ -32,6 +32,12 @@ pub enum SocketError {
         /// The kernel's error.
         source: io::Error,
     },
+    /// The kernel refuses a route.
+    #[error("netlink: the kernel refuses a route: {source}")]
+    RefusedRoute {
+        /// The kernel's error.
+        source: io::Error,
+    },
 }
 
 /// The result of one call of [`RouteSocket::receive`].

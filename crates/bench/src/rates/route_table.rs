@@ -1,0 +1,126 @@
+//! Synthetic routes of a device's kernel, where packets go by them, and an endless sequence of changes.
+
+use std::net::Ipv4Addr;
+
+use fullview_router::netlink::route_writer::RouteWrite;
+use fullview_table::Prefix;
+use fullview_table::feed::synthetic::{Synthetic, SyntheticError};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::frame::FLOWS;
+
+/// The stations of the right host by which all routes lead. A change between them loses no packet by itself.
+pub const GATEWAYS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 2, 2), Ipv4Addr::new(10, 0, 2, 3)];
+
+/// Of so many changes one withdraws a route or announces it again; the others move a route to the other gateway.
+const CYCLE: usize = 4;
+
+/// Routes in the order in which they are loaded.
+#[derive(Clone, Debug)]
+pub struct RouteTable {
+    /// Random, except that no other one covers the last.
+    prefixes: Vec<Prefix<u32>>,
+    /// Routes to which no packet goes.
+    unused: Vec<Prefix<u32>>,
+    /// One for each flow, spread over the table.
+    pub destinations: Vec<Ipv4Addr>,
+}
+
+impl RouteTable {
+    /// The same routes for the same numbers.
+    pub fn synthetic(routes: usize, seed: u64) -> Result<RouteTable, SyntheticError> {
+        let table = Synthetic { inet: routes, inet6: 0, seed, ..Synthetic::default() }.table()?.inet;
+        let mut prefixes: Vec<Prefix<u32>> = table.iter().map(|route| route.prefix).collect();
+        let (used, unused) = divide(&prefixes);
+        let destinations = used.iter().map(|prefix| Ipv4Addr::from_bits(prefix.first())).collect();
+        prefixes.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        let alone = prefixes.iter().rposition(|prefix| table.covering(*prefix).is_none());
+        if let (Some(alone), Some(last)) = (alone, prefixes.len().checked_sub(1)) {
+            prefixes.swap(alone, last);
+        }
+        Ok(RouteTable { prefixes, unused, destinations })
+    }
+
+    pub fn count(&self) -> usize {
+        self.prefixes.len()
+    }
+
+    /// All of them by the first gateway.
+    pub fn load(&self) -> impl Iterator<Item = RouteWrite> {
+        self.prefixes.iter().map(|prefix| RouteWrite::Replace(*prefix, GATEWAYS[0]))
+    }
+
+    /// An address of the route that is loaded last. Nothing is forwarded there before.
+    pub fn last(&self) -> Option<Ipv4Addr> {
+        self.prefixes.last().map(|prefix| Ipv4Addr::from_bits(prefix.first()))
+    }
+
+    /// The change of this number, after all those before it.
+    pub fn change(&self, number: usize) -> RouteWrite {
+        let cycle = number / CYCLE;
+        if number % CYCLE != CYCLE - 1 {
+            let moved = number - cycle;
+            let round = moved / self.prefixes.len();
+            return RouteWrite::Replace(
+                self.prefixes[moved % self.prefixes.len()],
+                GATEWAYS[(round + 1) % 2],
+            );
+        }
+        let prefix = self.unused[cycle / 2 % self.unused.len()];
+        if cycle.is_multiple_of(2) {
+            RouteWrite::Remove(prefix)
+        } else {
+            RouteWrite::Replace(prefix, GATEWAYS[0])
+        }
+    }
+}
+
+/// Routes to which packets go, and those between them. The smallest table has one of each.
+fn divide(prefixes: &[Prefix<u32>]) -> (Vec<Prefix<u32>>, Vec<Prefix<u32>>) {
+    let step = 2 * (prefixes.len() / (2 * usize::from(FLOWS))).max(1);
+    let used = prefixes.iter().step_by(step).copied().take(FLOWS.into()).collect();
+    (used, prefixes.iter().skip(1).step_by(2).copied().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_last_route_is_covered_by_no_other() {
+        let table = RouteTable::synthetic(5000, 3).unwrap();
+        let last = table.prefixes[4999];
+        assert!(table.prefixes[..4999].iter().all(|prefix| !prefix.covers(last)));
+        assert_eq!(table.load().count(), 5000);
+        assert_eq!(table.last(), Some(Ipv4Addr::from_bits(last.first())));
+    }
+
+    #[test]
+    fn destinations_are_spread_over_the_table() {
+        let table = RouteTable::synthetic(20_000, 3).unwrap();
+        assert_eq!(table.destinations.len(), usize::from(FLOWS));
+        let networks: BTreeSet<u8> = table.destinations.iter().map(|address| address.octets()[0]).collect();
+        assert!(networks.len() > 50, "{networks:?}");
+    }
+
+    #[test]
+    fn changes_remove_only_routes_that_exist() {
+        let table = RouteTable::synthetic(100, 1).unwrap();
+        let mut known: BTreeSet<Prefix<u32>> = table.prefixes.iter().copied().collect();
+        let mut removed = 0;
+        for number in 0..1000 {
+            match table.change(number) {
+                RouteWrite::Remove(prefix) => {
+                    assert!(known.remove(&prefix), "change {number}");
+                    removed += 1;
+                }
+                RouteWrite::Replace(prefix, _) => drop(known.insert(prefix)),
+            }
+        }
+        assert_eq!((removed, known.len()), (125, 100));
+    }
+}

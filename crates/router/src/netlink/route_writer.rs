@@ -1,0 +1,132 @@
+//! Writes routes into the kernel's main table, as a routing daemon does.
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use fullview_table::Prefix;
+use netlink_packet_core::NLMSG_ERROR;
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use super::decode::Messages;
+use super::request::NetlinkRequest;
+use super::socket::{Received, RouteSocket, SocketError};
+use super::uapi;
+use crate::route::LinkIndex;
+
+/// Bytes of a batch, less than a socket takes in one call.
+const BATCH: usize = 32 << 10;
+
+/// A change of one route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteWrite {
+    /// The route exists afterwards, by this gateway alone.
+    Replace(Prefix<u32>, Ipv4Addr),
+    Remove(Prefix<u32>),
+}
+
+/// Writes routes by one interface.
+pub struct RouteWriter {
+    socket: RouteSocket,
+    link: LinkIndex,
+    batch: Vec<u8>,
+}
+
+impl RouteWriter {
+    /// Opens a socket in the network namespace of the calling thread; the writer may go to other threads.
+    pub fn open(link: LinkIndex) -> Result<RouteWriter, SocketError> {
+        Ok(RouteWriter { socket: RouteSocket::open(&[], None)?, link, batch: Vec::with_capacity(BATCH) })
+    }
+
+    /// Writes a change with others of its batch.
+    pub fn write(&mut self, change: RouteWrite) -> Result<(), SocketError> {
+        self.batch.extend_from_slice(&message(change, self.link));
+        if self.batch.len() > BATCH { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes the batch. The kernel has applied it when this returns; an error is that of the first change it refused.
+    pub fn flush(&mut self) -> Result<(), SocketError> {
+        let sent = if self.batch.is_empty() { Ok(()) } else { self.socket.send(&self.batch) };
+        self.batch.clear();
+        sent.and_then(|()| self.refusal())
+    }
+
+    /// The kernel answers what it refuses only.
+    fn refusal(&mut self) -> Result<(), SocketError> {
+        let mut refused = Ok(());
+        loop {
+            match self.socket.receive()? {
+                Received::Some(bytes) => refused = refused.and_then(|()| first_error(bytes)),
+                Received::Nothing | Received::Lost => return refused,
+            }
+        }
+    }
+}
+
+fn first_error(bytes: &[u8]) -> Result<(), SocketError> {
+    let errors = Messages(bytes).filter(|message| message.message_type() == NLMSG_ERROR);
+    let codes = errors.filter_map(|message| Some(i32::from_ne_bytes(*message.payload().first_chunk()?)));
+    codes.into_iter().find(|code| *code != 0).map_or(Ok(()), |code| {
+        Err(SocketError::RefusedRoute { source: io::Error::from_raw_os_error(code.saturating_neg()) })
+    })
+}
+
+fn message(change: RouteWrite, link: LinkIndex) -> Vec<u8> {
+    let (RouteWrite::Replace(prefix, _) | RouteWrite::Remove(prefix)) = change;
+    let mut route = RouteMessage::default();
+    route.header.address_family = AddressFamily::Inet;
+    route.header.destination_prefix_length = prefix.len();
+    route.header.table = RouteHeader::RT_TABLE_MAIN;
+    let destination = RouteAddress::Inet(Ipv4Addr::from_bits(prefix.first()));
+    route.attributes.push(RouteAttribute::Destination(destination));
+    let (message, flags) = match change {
+        RouteWrite::Replace(_, gateway) => {
+            route.header.protocol = RouteProtocol::Static;
+            route.header.scope = RouteScope::Universe;
+            route.header.kind = RouteType::Unicast;
+            route.attributes.push(RouteAttribute::Gateway(RouteAddress::Inet(gateway)));
+            route.attributes.push(RouteAttribute::Oif(link));
+            (RouteNetlinkMessage::NewRoute(route), uapi::NLM_F_CREATE | uapi::NLM_F_REPLACE)
+        }
+        RouteWrite::Remove(_) => {
+            route.header.scope = RouteScope::NoWhere;
+            (RouteNetlinkMessage::DelRoute(route), 0)
+        }
+    };
+    NetlinkRequest::Known(message).message(flags, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prefix() -> Prefix<u32> {
+        Prefix::new(0xc612_0000, 15).unwrap()
+    }
+
+    #[test]
+    fn a_route_is_written_with_its_gateway_and_removed_by_its_prefix() {
+        let bytes = message(RouteWrite::Replace(prefix(), [10, 0, 2, 2].into()), 7);
+        let head = [52, 0, 0, 0, 24, 0, 1, 5];
+        let body = [2, 15, 0, 0, 254, 4, 0, 1, 0, 0, 0, 0];
+        let attributes = [8, 0, 1, 0, 198, 18, 0, 0, 8, 0, 5, 0, 10, 0, 2, 2, 8, 0, 4, 0, 7, 0, 0, 0];
+        assert_eq!(bytes.get(..8), Some(&head[..]));
+        assert_eq!(bytes.get(16..), Some(&[&body[..], &attributes].concat()[..]));
+        let bytes = message(RouteWrite::Remove(prefix()), 7);
+        assert_eq!(bytes.get(4..8), Some(&[25, 0, 1, 0][..]));
+        assert_eq!(bytes.get(16..28), Some(&[2, 15, 0, 0, 254, 0, 255, 0, 0, 0, 0, 0][..]));
+    }
+
+    #[test]
+    fn an_acknowledgement_is_no_error() {
+        let reply = |code: i32| {
+            let header = [&36u32.to_ne_bytes()[..], &NLMSG_ERROR.to_ne_bytes(), &[0; 10]].concat();
+            [&header[..], &code.to_ne_bytes(), &[0; 16]].concat()
+        };
+        assert!(first_error(&reply(0)).is_ok());
+        let error = first_error(&[reply(0), reply(-101)].concat()).unwrap_err();
+        assert!(error.to_string().contains("refuses a route"), "{error}");
+    }
+}

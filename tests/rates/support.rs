@@ -1,0 +1,53 @@
+//! Runs of `fullview rates` with any arguments.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::{ATTEMPTS, SHORT, device, namespaces_of};
+
+/// Runs it to its end in a folder; its results are below `out`.
+pub fn run(folder: &Path, arguments: &[&str]) -> Output {
+    let _ = std::fs::remove_dir_all(folder.join("out"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
+    command.args(["rates", "--json", "--out", "out"]).args(SHORT).args(arguments);
+    let child = command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let process = child.id();
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(namespaces_of(process), 0, "namespaces are left behind");
+    done
+}
+
+/// The report of a run in which these devices were measured, after other attempts if other work took the generator's core.
+pub fn measured(folder: &Path, devices: &[&str], arguments: &[&str]) -> Value {
+    for _ in 0..ATTEMPTS {
+        let done = run(folder, arguments);
+        let said = stderr(&done);
+        if said.contains("holds no load") {
+            eprintln!("again: {said}");
+            continue;
+        }
+        assert!(matches!(done.status.code(), Some(0 | 3)), "{said}");
+        let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+        if devices.iter().all(|name| is_measured(&report, name)) {
+            return report;
+        }
+    }
+    panic!("other work took the generator's core {ATTEMPTS} times");
+}
+
+fn is_measured(report: &Value, name: &str) -> bool {
+    let failed = device(report, name)["failed"].get(0).map(|failed| failed["reason"].as_str().unwrap());
+    failed.inspect(|reason| assert!(reason.contains("fell behind"), "{name}: {reason}"));
+    failed.is_none()
+}
+
+pub fn stderr(done: &Output) -> String {
+    String::from_utf8_lossy(&done.stderr).into_owned()
+}
+
+/// The page of the folder.
+pub fn page(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("out/README.md")).unwrap()
+}
