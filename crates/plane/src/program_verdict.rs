@@ -130,8 +130,10 @@ impl XdpReason {
     /// Whether the loop of a worker may come to this verdict about a packet that the program refuses for this reason. The
     /// loop does not know what only the program lacks.
     pub fn fits(self, verdict: Verdict) -> bool {
-        use XdpReason::{NoHeadroom, NoRedirect, NotForwarding, RouterStalled, TooBig, WayBack};
+        use XdpReason::{NoHeadroom, NoRedirect, NotForwarding, PolicyRule, RouterStalled, TooBig, WayBack};
         match self {
+            // The program follows fewer rules of policy routing for a packet.
+            PolicyRule => true,
             NoHeadroom | NoRedirect | NotForwarding | RouterStalled | TooBig | WayBack => true,
             XdpReason::Checksum => verdict == Verdict::Drop(Reason::Checksum),
             XdpReason::TtlExpired => {
@@ -192,7 +194,7 @@ mod tests {
         for reason in XdpReason::ALL {
             assert_eq!(XdpReason::numbered(reason as u8), Some(reason));
         }
-        assert_eq!([0, 22, 255].map(XdpReason::numbered), [None; 3]);
+        assert_eq!([0, 1 + XdpReason::ALL.len() as u8, 255].map(XdpReason::numbered), [None; 3]);
     }
 
     #[test]
