@@ -333,9 +333,9 @@ mod tests {
         assert_eq!(both((100, all(), RuleTarget::Table(300))), ["all 254", "all 10"], "no routes");
         assert_eq!(both((100, on("eth1"), TABLE)), ["all 100, all 254", "all 10"]);
         assert_eq!(both((100, on("lo"), TABLE)), ["all 254", "all 10"]);
-        assert_eq!(both((100, on("red"), TABLE)), ["all 254", "all kernel"], "kernels differ");
+        assert_eq!(both((100, on("red"), TABLE)), ["all 254", "all kernel, all 10"], "kernels differ");
         assert_eq!(both((100, not(on("eth1")), TABLE)), ["all 254", "all 100, all 10"]);
-        assert_eq!(both((100, not(on("eth2")), TABLE)), ["all 100, all 254", "all kernel"]);
+        assert_eq!(both((100, not(on("eth2")), TABLE)), ["all 100, all 254", "all kernel, all 10"]);
         let marked = RuleSelector { is_marked: true, ..all() };
         assert_eq!(both((100, marked.clone(), TABLE)), ["all 254", "all 10"]);
         assert_eq!(both((100, not(marked), TABLE)), ["all 100, all 254", "all 100, all 10"]);
