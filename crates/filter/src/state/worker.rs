@@ -211,7 +211,6 @@ impl FilterWorker {
     pub(crate) fn count_known(&mut self, id: u32) {
         let key = self.states.get(id).0.key();
         self.flows.settle_flow(&key, &mut self.states);
-        self.flows.settle_rules(&self.counters);
     }
 
     /// All states, with their counters up to date.

@@ -79,15 +79,16 @@ impl KnownFlows {
                 routes[1].take::<Inet6Addresses>(&mut self.places, filter, &mut table.inet6, renews, packets);
             all += table.inet.destinations.len() + table.inet6.destinations.len();
         }
+        if (1..all).contains(&known) {
+            known -= self.put_off(filter.worker.flows_mut().0, tables, packets);
+        }
+        let (flows, counters) = filter.worker.flows_mut();
+        // Not before: what is put off is taken back from what was counted.
+        flows.settle_rules(counters);
         if known == 0 {
             return;
         }
-        if known < all {
-            known -= self.put_off(filter.worker.flows_mut().0, tables, packets);
-        }
         self.packets += known as u64;
-        let (flows, counters) = filter.worker.flows_mut();
-        flows.settle_rules(counters);
         for table in tables {
             table.inet.destinations.hide(|position| self.places[position] != UNKNOWN);
             table.inet6.destinations.hide(|position| self.places[position] != UNKNOWN);

@@ -36,7 +36,7 @@ pub fn rule_sets(language: usize) -> Vec<EnforceableRules> {
             "set state-policy if-bound\npass all\npass in on port0 inet proto udp keep state (max 3)",
             SHORT_TIMEOUTS,
             "pass in no state\npass out keep state\nblock in proto tcp flags S/S",
-            "nat on port1 inet proto udp from 198.18.0.1 to any port 53 -> 192.0.2.1\npass all",
+            "nat on port1 inet proto udp from 198.18.0.1 to any port 53 -> 192.0.2.1 static-port\npass all",
             "block all",
             "pass all no state",
             "pass no state\nblock in inet from 198.18.0.2\nblock out proto tcp flags S/S\nmatch in proto udp",
