@@ -54,7 +54,7 @@ impl RouteChanges {
 
 impl Drop for RouteChanges {
     fn drop(&mut self) {
-        // Whoever wants the result ends the changes.
+        // The thread that wants the result ends the changes.
         let thread = self.thread.take();
         self.stop.store(true, Ordering::Relaxed);
         let _ = thread.map(JoinHandle::join);

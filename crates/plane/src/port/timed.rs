@@ -1,7 +1,7 @@
 //! Frames with the time at which the kernel received them, for measurements.
 //!
 //! A filter in the kernel selects frames by one word of their bytes, so that all others cost one comparison. The selected
-//! ones wait in a ring that is read after the measurement: nobody takes a core's time meanwhile.
+//! ones wait in a ring that is read after the measurement: no thread takes a core's time meanwhile.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! The process's end of the copies that the program makes of packets: samples, and packets that a trace or a capture asks
-//! for. A ring of the kernel carries them; whoever reads it is not on the path of packets.
+//! for. A ring of the kernel carries them; the thread that reads it is not on the path of packets.
 
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
