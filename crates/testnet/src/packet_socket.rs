@@ -1,12 +1,21 @@
 //! Packet sockets, which send and capture whole frames.
 
 use std::io;
+use std::num::NonZeroU32;
+use std::os::fd::IntoRawFd;
 use std::time::{Duration, Instant};
 
 use pnet_datalink::{Channel, Config, DataLinkReceiver, DataLinkSender, channel, interfaces};
+use rustix::net::sockopt::set_socket_recv_buffer_size_force;
+use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, socket_with};
 
 /// The time after which a receiver looks whether its deadline has passed.
 const POLL: Duration = Duration::from_millis(20);
+/// Bytes of memory for frames that wait. A frame that a program in the kernel made takes a page: of the usual room fifty of
+/// them fill all.
+const ROOM: usize = 16 << 20;
+/// All protocols (`ETH_P_ALL`), in network byte order.
+const EVERY_PROTOCOL: Option<NonZeroU32> = NonZeroU32::new(0x0003_u16.to_be() as u32);
 
 /// A socket for the frames of one interface.
 pub struct PacketSocket {
@@ -19,7 +28,9 @@ impl PacketSocket {
     pub fn open(name: &str) -> PacketSocket {
         let interface = interfaces().into_iter().find(|interface| interface.name == name);
         let interface = interface.unwrap_or_else(|| panic!("there is no interface {name}"));
-        match channel(&interface, Config { read_timeout: Some(POLL), ..Config::default() }) {
+        // The channel closes the socket.
+        let socket_fd = Some(roomy_socket().unwrap_or_else(|error| panic!("a socket on {name}: {error}")));
+        match channel(&interface, Config { read_timeout: Some(POLL), socket_fd, ..Config::default() }) {
             Ok(Channel::Ethernet(sender, receiver)) => PacketSocket { sender, receiver },
             Ok(_) => panic!("{name} is not Ethernet"),
             Err(error) => panic!("a socket on {name}: {error}"),
@@ -42,4 +53,11 @@ impl PacketSocket {
             }
         }
     }
+}
+
+fn roomy_socket() -> io::Result<i32> {
+    let every = EVERY_PROTOCOL.map(Protocol::from_raw);
+    let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, every)?;
+    set_socket_recv_buffer_size_force(&socket, ROOM)?;
+    Ok(socket.into_raw_fd())
 }
