@@ -135,7 +135,8 @@ impl<'a> PacketPort<'a> {
     /// Joins a fanout group, or creates one with a unique number, and returns the number.
     fn join(&self, group: u32) -> Result<u32, PortError> {
         let failed = self.link.cannot("spread its flows between several workers");
-        let mode = libc::PACKET_FANOUT_HASH << 16;
+        // A group does not take over what its sockets have been set to ignore.
+        let mode = (libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING) << 16;
         let joining = if group == libc::PACKET_FANOUT_FLAG_UNIQUEID { group << 16 } else { group };
         self.receiver
             .set(libc::SOL_PACKET, libc::PACKET_FANOUT, (joining | mode) as c_int)
