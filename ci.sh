@@ -52,6 +52,8 @@ CI=${CI:-false}
 # what is written and linked for some fifty test programs. Smoke runs measure nothing, so they need neither LTO nor it.
 [ "$CI" != true ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=line-tables-only \
     CARGO_PROFILE_RELEASE_DEBUG=none CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+# Tests in namespaces wait for packets and clocks half of their time, so more of them than processors run at once.
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 # Panics and wrong answers show without a sanitizer, which halves the number of runs; FUZZ_SANITIZER=address checks memory.
 FUZZ_SANITIZER=${FUZZ_SANITIZER:-none}
 # Every target starts from the valid inputs in fuzz/corpus, so it reaches the parsers' inner branches at once, and a short

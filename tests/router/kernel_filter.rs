@@ -4,13 +4,12 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use fullview_router::fence::{Fence, FencedPort};
-use fullview_testnet::{ANSWER, Node, Program, eventually, may_run};
+use fullview_testnet::{ANSWER, Program, eventually, may_run};
 
 use crate::control::{Control, ask_by_program};
+use crate::datagrams::{passes, socket};
 use crate::lab::{Lab, forward};
 
 const PROGRAMS: [&str; 3] = ["ip", "setpriv", "nft"];
@@ -82,21 +81,6 @@ impl FilterLab {
     fn has_fence(&self) -> bool {
         self.lab.router.command("nft list tables").contains("fullview_fence")
     }
-}
-
-fn socket(host: &Node, address: &str) -> UdpSocket {
-    let socket = host.udp(address);
-    socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-    socket
-}
-
-/// Sends once; returns whether this packet arrives soon. Earlier ones may be late.
-pub fn passes(from: &UdpSocket, to: &UdpSocket) -> bool {
-    static SENT: AtomicU32 = AtomicU32::new(0);
-    let number = SENT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-    let _ = from.send_to(&number, to.local_addr().unwrap());
-    let mut room = [0; 64];
-    std::iter::from_fn(|| to.recv(&mut room).ok().map(|len| room[..len].to_vec())).any(|one| one == number)
 }
 
 /// Whether nothing of several packets passes.

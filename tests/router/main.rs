@@ -5,6 +5,7 @@
 mod basics;
 mod bird;
 mod control;
+mod datagrams;
 mod ecmp;
 mod export;
 mod exposition;

@@ -1,12 +1,13 @@
 //! A router without a kernel that filters what it forwards.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fullview_testnet::eventually;
 
 use super::*;
+use crate::datagrams::{passes, socket};
 
 /// The left host may send to port 4000, and gets the answers; nothing else passes.
 pub const PF: &str = "block all
@@ -36,31 +37,15 @@ pub fn filtered_with(language: &str, rules: &str, more: &str) -> Standalone {
     Standalone::start(&(section(language).replace("FOLDER/rules", file.to_str().unwrap()) + more))
 }
 
-pub fn socket(host: &Node, address: &str) -> UdpSocket {
-    let socket = host.udp(address);
-    socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-    socket
-}
-
-/// Whether something that the socket receives in time came from there.
-pub fn hears(socket: &UdpSocket, from: SocketAddr) -> bool {
-    let mut room = [0; 64];
-    std::iter::from_fn(|| socket.recv_from(&mut room).ok()).any(|(_, sender)| sender == from)
-}
-
 fn only_allowed_flows_pass(language: &str, rules: &str) {
     let lab = filtered(language, rules);
     let left = socket(&lab.left, "10.0.1.2:5000");
     let [allowed, other] = ["10.0.2.2:4000", "10.0.2.2:4001"].map(|address| socket(&lab.right, address));
-    let to = |receiver: &UdpSocket, sender: &UdpSocket| {
-        let _ = sender.send_to(b"question", receiver.local_addr().unwrap());
-        hears(receiver, sender.local_addr().unwrap())
-    };
-    assert!(!to(&left, &allowed), "{language}: nothing passes before the first question");
-    assert!(eventually(|| to(&allowed, &left)), "{language}: {}", lab.show("counters"));
-    assert!(to(&left, &allowed), "{language}: the answer passes by the state: {}", lab.show("counters"));
-    for (receiver, sender) in [(&other, &left), (&left, &other)] {
-        assert!(!to(receiver, sender), "{language}: {}", lab.show("counters"));
+    assert!(!passes(&allowed, &left), "{language}: nothing passes before the first question");
+    assert!(eventually(|| passes(&left, &allowed)), "{language}: {}", lab.show("counters"));
+    assert!(passes(&allowed, &left), "{language}: the answer passes by the state: {}", lab.show("counters"));
+    for (from, to) in [(&left, &other), (&other, &left)] {
+        assert!(!passes(from, to), "{language}: {}", lab.show("counters"));
     }
     assert!(lab.show("counters").contains("filter_rule"), "{}", lab.show("counters"));
     lab.end();
@@ -152,12 +137,8 @@ fn rules_are_reloaded_while_a_flow_passes_without_loss() {
     let lab = &router.lab;
     let receiver = socket(&lab.right, "10.0.2.2:4000");
     let from = |port: u16| socket(&lab.left, &format!("10.0.1.2:{port}"));
-    let passes = |sender: &UdpSocket| {
-        let _ = sender.send_to(b"question", receiver.local_addr().unwrap());
-        hears(&receiver, sender.local_addr().unwrap())
-    };
     let flow = from(5000);
-    assert!(eventually(|| passes(&flow)), "{}", lab.show("counters"));
+    assert!(eventually(|| passes(&flow, &receiver)), "{}", lab.show("counters"));
     let [reloaded, ended] = [AtomicBool::new(false), AtomicBool::new(false)];
     let (sent, received) = std::thread::scope(|scope| {
         let sending = scope.spawn(|| send_until(&reloaded, &flow, &receiver));
@@ -175,8 +156,11 @@ fn rules_are_reloaded_while_a_flow_passes_without_loss() {
     for (number, open) in [(0, false), (1, true), (2, false)] {
         let (success, output) = router.reload(&round(number, open));
         assert!(success, "{output}");
-        assert_eq!(eventually_passes(&from(6000 + number as u16), &passes, open), open, "round {number}");
-        assert!(passes(&flow), "the first flow has its states");
+        let new = from(6000 + number as u16);
+        // Hosts may not yet know each other.
+        let passed = if open { eventually(|| passes(&new, &receiver)) } else { passes(&new, &receiver) };
+        assert_eq!(passed, open, "round {number}");
+        assert!(passes(&flow, &receiver), "the first flow has its states");
     }
     router.lab.end();
 }
@@ -204,11 +188,6 @@ fn receive_until(end: &AtomicBool, socket: &UdpSocket) -> u32 {
     }
 }
 
-/// Whether a flow passes. One that should is tried again, as hosts may not yet know each other.
-fn eventually_passes(sender: &UdpSocket, passes: &impl Fn(&UdpSocket) -> bool, expected: bool) -> bool {
-    if expected { eventually(|| passes(sender)) } else { passes(sender) }
-}
-
 #[test]
 fn wrong_rules_change_nothing_and_are_reported() {
     if !may_run_standalone() {
@@ -217,13 +196,7 @@ fn wrong_rules_change_nothing_and_are_reported() {
     let router = Reloadable::start(PF);
     let lab = &router.lab;
     let receiver = socket(&lab.right, "10.0.2.2:4000");
-    let passes = |port: u16| {
-        let sender = socket(&lab.left, &format!("10.0.1.2:{port}"));
-        eventually(|| {
-            let _ = sender.send_to(b"question", receiver.local_addr().unwrap());
-            hears(&receiver, sender.local_addr().unwrap())
-        })
-    };
+    let from = |port: u16| socket(&lab.left, &format!("10.0.1.2:{port}"));
     let path = router.rules.to_str().unwrap().to_owned();
     let overload = "table <bad>\npass in proto tcp keep state (max-src-conn 5, overload <bad>)\n";
     let wrong = [
@@ -236,7 +209,8 @@ fn wrong_rules_change_nothing_and_are_reported() {
         assert!(!success && output.contains(&expected), "{rules}: {output}");
         let events = lab.show("events");
         assert!(events.contains("refused: ") && events.contains(&expected), "{rules}: {events}");
-        assert!(passes(6000 + number), "{rules}: {}", lab.show("counters"));
+        let new = from(6000 + number);
+        assert!(eventually(|| passes(&new, &receiver)), "{rules}: {}", lab.show("counters"));
     }
     let other = router.section.replace("\"pf\"", "\"ipfw\"") + "states = 7\n";
     for (section, expected) in [(other.as_str(), "filter.language, filter.states"), ("", "filter")] {
@@ -244,9 +218,7 @@ fn wrong_rules_change_nothing_and_are_reported() {
         assert!(!success && output.contains(&format!("{expected} cannot change")), "{output}");
     }
     assert!(router.reload("block all\n").0);
-    let sender = socket(&lab.left, "10.0.1.2:7000");
-    sender.send_to(b"question", receiver.local_addr().unwrap()).unwrap();
-    assert!(!hears(&receiver, sender.local_addr().unwrap()));
+    assert!(!passes(&from(7000), &receiver));
     router.lab.end();
 }
 

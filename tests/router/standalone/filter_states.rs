@@ -5,8 +5,9 @@ use std::time::Duration;
 use fullview_testnet::eventually;
 use serde_json::{Value, json};
 
-use super::filter::{Reloadable, filtered, hears, socket};
+use super::filter::{Reloadable, filtered};
 use super::*;
+use crate::datagrams::{passes, socket};
 use crate::traffic::{Receiver, Sender, lost};
 
 /// Both directions of a flow of each family, as `show states` lists them.
@@ -61,10 +62,7 @@ fn flows_whose_states_are_removed_meet_the_rules_again() {
     let lab = &router.lab;
     let right = socket(&lab.right, "10.0.2.2:4000");
     let [flow, other] = [5000, 5001].map(|port| socket(&lab.left, &format!("10.0.1.2:{port}")));
-    let passes = |flow: &UdpSocket| {
-        flow.send_to(b"question", "10.0.2.2:4000").unwrap();
-        hears(&right, flow.local_addr().unwrap())
-    };
+    let passes = |flow: &UdpSocket| passes(flow, &right);
     assert!(eventually(|| passes(&flow)) && passes(&other));
     assert!(router.reload("block all\n").0);
     assert!(passes(&flow) && passes(&other), "states stay");

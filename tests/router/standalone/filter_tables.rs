@@ -3,8 +3,9 @@
 use fullview_testnet::eventually;
 use serde_json::{Value, json};
 
-use super::filter::{Reloadable, filtered, hears, socket};
+use super::filter::{Reloadable, filtered};
 use super::*;
+use crate::datagrams::{passes, socket};
 
 /// Flows from addresses in the table are dropped.
 const TABLES: &str = "table <bad> persist
@@ -42,8 +43,7 @@ fn a_table_changes_while_packets_flow() {
     let right = socket(&lab.right, "10.0.2.2:4000");
     let passes = |port: u16| {
         let left = socket(&lab.left, &format!("10.0.1.2:{port}"));
-        left.send_to(b"question", "10.0.2.2:4000").unwrap();
-        hears(&right, left.local_addr().unwrap())
+        passes(&left, &right)
     };
     assert!(eventually(|| passes(5000)), "{}", lab.show("counters"));
     says(lab, "bad test 10.0.1.2", 1, "10.0.1.2 is not in table <bad>\n");
@@ -120,10 +120,7 @@ fn tables_of_ipfw_have_values() {
     says(&lab, "ports add 10.0.2.0/24=6 10.0.2.2=7", 0, "2 of 2 added");
     let [left, right] = [(&lab.left, "10.0.1.2:5000"), (&lab.right, "10.0.2.2:4000")]
         .map(|(host, address)| socket(host, address));
-    let passes = || {
-        left.send_to(b"question", "10.0.2.2:4000").unwrap();
-        hears(&right, left.local_addr().unwrap())
-    };
+    let passes = || passes(&left, &right);
     assert!(eventually(passes), "{}", lab.show("filter"));
     says(&lab, "ports delete 10.0.2.2", 0, "1 of 1 deleted; it has 1");
     assert!(!passes());

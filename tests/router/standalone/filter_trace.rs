@@ -2,8 +2,9 @@
 
 use fullview_testnet::eventually;
 
-use super::filter::{Reloadable, hears, socket};
+use super::filter::Reloadable;
 use super::*;
+use crate::datagrams::{passes, socket};
 
 /// What a trace says about packets from the left host to a port of the right one.
 fn traced(lab: &Standalone, port: u16) -> String {
@@ -33,10 +34,7 @@ fn a_trace_names_the_rules_that_decide() {
     let lab = &router.lab;
     let [left, right] = [(&lab.left, "10.0.1.2:5000"), (&lab.right, "10.0.2.2:4001")]
         .map(|(host, address)| socket(host, address));
-    assert!(eventually(|| {
-        left.send_to(b"question", "10.0.2.2:4001").unwrap();
-        hears(&right, left.local_addr().unwrap())
-    }));
+    assert!(eventually(|| passes(&left, &right)));
     let incoming =
         "\n  filter, in on left: passes by rule 1: pass in on left proto udp from any to any port 4000:4001";
     for (port, words) in [
@@ -72,10 +70,7 @@ fn a_trace_says_that_a_state_lets_a_packet_pass() {
     let lab = &router.lab;
     let left = socket(&lab.left, "10.0.1.2:5000");
     let right = socket(&lab.right, "10.0.2.2:4000");
-    let asked = || {
-        left.send_to(b"question", "10.0.2.2:4000").unwrap();
-        hears(&right, left.local_addr().unwrap())
-    };
+    let asked = || passes(&left, &right);
     assert!(eventually(asked));
     assert!(router.reload("block all\n").0);
     let trace = || lab.ask("trace --interface left --match dst+10.0.2.2+and+sport+5000 --count 1");

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use fullview_testnet::eventually;
 
-use super::filter::{filtered, filtered_with, socket};
+use super::filter::{filtered, filtered_with};
 use super::*;
+use crate::datagrams::socket;
 use crate::lab::Lab;
 
 /// The left network appears as the router's own address on the right.
