@@ -23,7 +23,7 @@
 #   deny        5    licenses, sources, banned crates and known vulnerabilities of the dependencies
 #   budget      1    counts the lines of Rust
 #   test        600  all tests with the feature `bpf` (without clang: without it): unit, property, conformance, BIRD, FRR,
-#                    bgpdump and ministat tests, programs in the kernel, and the router in namespaces (root); the lab on
+#                    keepalived, bgpdump and ministat tests, programs in the kernel, and the router in namespaces (root); the lab on
 #                    simulated machines, FULLVIEW_CAMPAIGNS campaigns of each kind (default 120; 2000 show each bound on
 #                    each machine, in half an hour)
 #   plain       240  the unit tests, the command line, and the router in namespaces, built without the feature `bpf` (root)
@@ -65,7 +65,7 @@ target=${CARGO_TARGET_DIR:-target}
 # The tools in it come first, so that their versions are the ones below.
 PATH=$target/tools/bin:$PATH
 
-PACKAGES=(bird2 bgpdump ministat frr iproute2 ethtool iperf3 curl iputils-ping nftables openssh-client openssh-server dpdk-dev clang llvm libbpf-dev gcc libc6-dev linux-perf python3-venv)
+PACKAGES=(bird2 bgpdump ministat frr keepalived iproute2 ethtool iperf3 curl iputils-ping nftables openssh-client openssh-server dpdk-dev clang llvm libbpf-dev gcc libc6-dev linux-perf python3-venv)
 PEER_PACKAGES=(libdpdk-dev pkg-config gcc make xz-utils)
 # A fixed version, because another one may write the committed files differently.
 TOOLS=(cargo-deny@0.20.2 cargo-public-api@0.52.0 cbindgen@0.29.4 cargo-fuzz@0.13.2)

@@ -41,6 +41,8 @@ mod traffic;
 mod trouble;
 #[cfg(feature = "bpf")]
 mod twin;
+#[cfg(feature = "bpf")]
+mod vrrp;
 mod watch;
 #[cfg(feature = "bpf")]
 mod xdp;
