@@ -23,7 +23,7 @@ use crate::watch::Watch;
 /// The number of addresses that are looked up, of each family.
 const SAMPLE: usize = 3_000;
 
-fn table() -> Table {
+pub fn table() -> Table {
     let full = std::env::var_os("FULLVIEW_TABLE").is_some_and(|value| value == "full");
     match full.then(|| shared::find("tables/full-view-2025.txt.gz")) {
         Some(Some(real)) => feed::load(&real, &Options::default()).unwrap().table,
@@ -64,7 +64,7 @@ pub fn pair() -> (Node, Node) {
     (upstream, router)
 }
 
-fn write_routes(table: &Table, folder: &Path) -> PathBuf {
+pub fn write_routes(table: &Table, folder: &Path) -> PathBuf {
     let path = folder.join("routes.conf");
     let mut out = std::io::BufWriter::new(fs::File::create(&path).unwrap());
     write(table, Dialect::Bird(Numbers::TestAddresses), &mut out).unwrap();

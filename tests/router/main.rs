@@ -4,6 +4,7 @@
 
 mod basics;
 mod bird;
+mod busy_control;
 mod control;
 mod datagrams;
 mod ecmp;
