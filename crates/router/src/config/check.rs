@@ -24,10 +24,10 @@ pub fn check(config: &RouterConfig) -> Result<(), ConfigError> {
     let one_worker = config.filter.is_none() || *workers == 1;
     ensure!(
         one_worker,
-        "filter: packets of a flow and their answers must meet the same states; set router.workers = 1"
+        "filter: packets of a flow and their answers must meet the same states; choose one worker (router.workers, \
+         --workers)"
     );
-    let has_collector = config.export.as_ref().is_none_or(|export| export.sflow.or(export.ipfix).is_some());
-    ensure!(has_collector, "export: name a collector, sflow or ipfix, or both");
+    check_export(config)?;
     if *kernel {
         check_with_kernel(config)?
     } else {
@@ -40,6 +40,20 @@ pub fn check(config: &RouterConfig) -> Result<(), ConfigError> {
     algorithm::check::<u32>(&lookup(&config.router))?;
     algorithm::preferences(&lookup(&config.router))?;
     Ok(())
+}
+
+fn check_export(config: &RouterConfig) -> Result<(), ConfigError> {
+    let Some(export) = &config.export else { return Ok(()) };
+    let collectors = [("sflow", export.sflow), ("ipfix", export.ipfix)];
+    let mut named = collectors.iter().filter_map(|(key, collector)| Some((key, (*collector)?))).peekable();
+    ensure!(named.peek().is_some(), "export: name a collector, sflow or ipfix, or both");
+    named.try_for_each(|(key, collector)| {
+        ensure!(
+            collector.port() != 0,
+            "export.{key}: {collector} has no port; 6343 is that of sFlow, 4739 of IPFIX"
+        );
+        Ok(())
+    })
 }
 
 fn check_interfaces(config: &RouterConfig) -> Result<(), ConfigError> {

@@ -23,6 +23,8 @@ fn a_wrong_value_is_refused_with_its_place() {
     assert!(refused(&format!("{SMALL}algorithm = \"fastest\"\n")).contains("\"fastest\""));
     assert!(refused(&format!("{SMALL}[metrics]\nlisten = \"9100\"\n")).contains("line 4, column 10"));
     assert!(refused(&format!("{SMALL}[export]\nsflow = \"192.0.2.9\"\n")).contains("line 4, column 9"));
+    let no_port = format!("{SMALL}[export]\nsflow = \"192.0.2.9:0\"\n");
+    assert!(refused(&no_port).contains("export.sflow: 192.0.2.9:0 has no port"));
     let never = format!("{SMALL}[export]\nsflow = \"192.0.2.9:6343\"\nsample = 0\n");
     assert!(refused(&never).contains("line 5, column 10"));
     let nowhere = format!("{SMALL}[export]\nsample = 9\n");
