@@ -18,6 +18,8 @@ mod fresh;
 mod frr;
 mod full_view;
 mod ipfix;
+#[cfg(feature = "bpf")]
+mod jumbo;
 mod kernel_filter;
 #[cfg(feature = "bpf")]
 mod kernel_flows;

@@ -216,7 +216,7 @@ fn the_program_drops_packets_with_wrong_sources(engine: &str) {
 }
 
 /// The number of packets with this outcome in the program.
-fn counted(control: &Control, outcome: &str) -> u64 {
+pub fn counted(control: &Control, outcome: &str) -> u64 {
     control.ask("\"counters\"")["program"][outcome].as_u64().unwrap()
 }
 

@@ -64,6 +64,7 @@ enum reason {
 	WAY_BACK,
 	BROADCAST,
 	POLICY_RULE,
+	NO_MULTI_BUFFER,
 };
 
 /* Room for more, because indices are masked. */
@@ -81,7 +82,7 @@ struct hop {
 	__u32 ifindex;
 	__u16 mtu;		/* for IPv4; 0 unless this is a neighbour */
 	__u16 vlan;		/* 0: no tag */
-	__u16 reason;		/* where the MTU is 0; NO_REDIRECT: only skbs are sent to this neighbour */
+	__u16 reason;		/* where the MTU is 0, and of neighbours that do not get all frames: NO_REDIRECT, NO_MULTI_BUFFER */
 	__u16 interface;	/* the number of the egress interface; 0: none */
 	union {
 		struct {
@@ -211,13 +212,14 @@ struct {
 	__type(value, struct vrf);
 } vrfs SEC(".maps");
 
-/* Egress devices. Key 0 is empty. */
+/* Egress devices. Key 0 is empty. The programs for frames in several buffers need a map of their own: the kernel lets such
+ * a program and another one not share a map that might have programs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_DEVMAP);
 	__uint(max_entries, DEVICES);
 	__type(key, __u32);
 	__type(value, struct bpf_devmap_val);
-} devices SEC(".maps");
+} devices SEC(".maps"), multi_devices SEC(".maps");
 
 struct traffic {
 	__u64 packets;
@@ -855,6 +857,14 @@ static __always_inline int has_tag(struct frame frame, const struct packet_state
 	return state->tagged || (frame.is_skb && state->stripped.protocol);
 }
 
+/* Why the driver of a neighbour's device does not take this frame, or 0. */
+static __always_inline int objection_of_device(struct frame frame, const struct hop *hop)
+{
+	if (frame.is_skb || (hop->reason == NO_MULTI_BUFFER && !has_more_buffers(frame)))
+		return 0;
+	return hop->reason;
+}
+
 static __always_inline const struct hop *forward_inet(struct frame frame, const struct generation *now,
 						      void *packet, struct packet_state *state)
 {
@@ -895,8 +905,9 @@ static __always_inline const struct hop *forward_inet(struct frame frame, const 
 		return not_forwarded_for(state, mtu_reason(hop, number));
 	if (ip->ttl <= 1)
 		return not_forwarded_for(state, TTL_EXPIRED);
-	if (hop->reason && !frame.is_skb)
-		return not_forwarded_for(state, hop->reason);
+	objection = objection_of_device(frame, hop);
+	if (objection)
+		return not_forwarded_for(state, objection);
 	if (tagged || hop->vlan) {
 		ip = retag(frame, hop->macs, hop->vlan, tagged, bpf_htons(ETH_P_IP), sizeof(*ip));
 		if (!ip)
@@ -951,8 +962,9 @@ static __always_inline const struct hop *forward_inet6(struct frame frame, const
 		return not_forwarded_for(state, mtu_reason(hop, number));
 	if (ip->hop_limit <= 1)
 		return not_forwarded_for(state, TTL_EXPIRED);
-	if (hop->reason && !frame.is_skb)
-		return not_forwarded_for(state, hop->reason);
+	objection = objection_of_device(frame, hop);
+	if (objection)
+		return not_forwarded_for(state, objection);
 	if (tagged || hop->vlan) {
 		ip = retag(frame, hop->macs, hop->vlan, tagged, bpf_htons(ETH_P_IPV6), sizeof(*ip));
 		if (!ip)
@@ -1025,10 +1037,16 @@ static __always_inline int do_not_forward(struct frame frame, __u32 interface, e
 	return reason == SOURCE_CHECK || reason == BLACKHOLE ? drop(frame) : pass(frame);
 }
 
+static __always_inline int redirect_by_key(struct frame frame, __u32 key)
+{
+	return frame.is_multi_buffer ? bpf_redirect_map(&multi_devices, key, XDP_ABORTED) :
+				       bpf_redirect_map(&devices, key, XDP_ABORTED);
+}
+
 /* XDP finds a device faster by its key in the map than by its index. A removed device is not in the map. */
 static __always_inline int send(struct frame frame, const struct hop *hop)
 {
-	if (!frame.is_skb && hop->device && bpf_redirect_map(&devices, hop->device, XDP_ABORTED) == XDP_REDIRECT)
+	if (!frame.is_skb && hop->device && redirect_by_key(frame, hop->device) == XDP_REDIRECT)
 		return XDP_REDIRECT;
 	return bpf_redirect(hop->ifindex, 0);
 }
@@ -1089,9 +1107,9 @@ static __always_inline int forward_or_pass(struct frame frame, struct stripped_t
 	return send(frame, hop);
 }
 
-static __always_inline int forward_xdp(struct xdp_md *xdp, _Bool is_observed)
+static __always_inline int forward_xdp(struct xdp_md *xdp, _Bool is_observed, _Bool is_multi_buffer)
 {
-	struct frame frame = { .context = xdp };
+	struct frame frame = { .context = xdp, .is_multi_buffer = is_multi_buffer };
 	struct stripped_tag none = {};
 
 	return forward_or_pass(frame, none, is_observed);
@@ -1101,13 +1119,26 @@ static __always_inline int forward_xdp(struct xdp_md *xdp, _Bool is_observed)
 SEC("xdp")
 int forward(struct xdp_md *xdp)
 {
-	return forward_xdp(xdp, 0);
+	return forward_xdp(xdp, 0, 0);
 }
 
 SEC("xdp")
 int forward_observed(struct xdp_md *xdp)
 {
-	return forward_xdp(xdp, 1);
+	return forward_xdp(xdp, 1, 0);
+}
+
+/* For drivers that receive a frame into several buffers, because the MTU is larger than one. */
+SEC("xdp.frags")
+int forward_multi(struct xdp_md *xdp)
+{
+	return forward_xdp(xdp, 0, 1);
+}
+
+SEC("xdp.frags")
+int forward_multi_observed(struct xdp_md *xdp)
+{
+	return forward_xdp(xdp, 1, 1);
 }
 
 /* A call of a function of the kernel. Its number is that of the function's type in the running kernel, which
@@ -1129,9 +1160,9 @@ static __always_inline void read_stripped_tag(struct xdp_md *frame, struct strip
 		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
 }
 
-static __always_inline int forward_xdp_bound(struct xdp_md *xdp, _Bool is_observed)
+static __always_inline int forward_xdp_bound(struct xdp_md *xdp, _Bool is_observed, _Bool is_multi_buffer)
 {
-	struct frame frame = { .context = xdp };
+	struct frame frame = { .context = xdp, .is_multi_buffer = is_multi_buffer };
 	struct stripped_tag tag = {};
 
 	read_stripped_tag(xdp, &tag);
@@ -1142,13 +1173,25 @@ static __always_inline int forward_xdp_bound(struct xdp_md *xdp, _Bool is_observ
 SEC("xdp")
 int forward_bound(struct xdp_md *xdp)
 {
-	return forward_xdp_bound(xdp, 0);
+	return forward_xdp_bound(xdp, 0, 0);
 }
 
 SEC("xdp")
 int forward_bound_observed(struct xdp_md *xdp)
 {
-	return forward_xdp_bound(xdp, 1);
+	return forward_xdp_bound(xdp, 1, 0);
+}
+
+SEC("xdp.frags")
+int forward_bound_multi(struct xdp_md *xdp)
+{
+	return forward_xdp_bound(xdp, 0, 1);
+}
+
+SEC("xdp.frags")
+int forward_bound_multi_observed(struct xdp_md *xdp)
+{
+	return forward_xdp_bound(xdp, 1, 1);
 }
 
 static __always_inline int forward_at_tcx(struct __sk_buff *skb, _Bool is_observed)
@@ -1172,7 +1215,7 @@ int forward_skb_observed(struct __sk_buff *skb)
 	return forward_at_tcx(skb, 1);
 }
 
-_Static_assert((REASONS & (REASONS - 1)) == 0 && POLICY_RULE <= REASONS, "reasons are masked");
+_Static_assert((REASONS & (REASONS - 1)) == 0 && NO_MULTI_BUFFER <= REASONS, "reasons are masked");
 _Static_assert(DEVICES <= 1 << 16, "a next hop has 16 bits for the key of its device");
 _Static_assert(sizeof(struct branch) == 64 && sizeof(struct leaf) == 64, "lines are cache lines");
 _Static_assert(sizeof(struct hop) == 32 && sizeof(struct port) == 16 && sizeof(struct rule_list) == 8 &&

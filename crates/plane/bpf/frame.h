@@ -1,6 +1,7 @@
 /*
  * A frame at either of the two places where the forwarding path runs: in an XDP program or in one at tcx. Everything that
- * differs between them is here. Each program sets `is_skb` to a constant, so the compiler keeps one branch of each function.
+ * differs between them is here. Each program sets `is_skb` and `is_multi_buffer` to constants, so the compiler keeps one
+ * branch of each function.
  *
  * An skb may be several segments of one flow that are split later (GSO), may have more bytes than can be accessed directly,
  * and has its outer VLAN tag beside it.
@@ -20,6 +21,7 @@
 struct frame {
 	void *context;
 	_Bool is_skb;
+	_Bool is_multi_buffer;	/* at XDP: it may go on in other buffers, which cannot be accessed directly */
 };
 
 /* A VLAN tag that is not in the frame any more. */
@@ -51,14 +53,21 @@ static __always_inline void *end_of(struct frame frame)
 
 static __always_inline __u64 length_of(struct frame frame)
 {
+	if (frame.is_multi_buffer)
+		return bpf_xdp_get_buff_len(as_xdp(frame));
 	return frame.is_skb ? as_skb(frame)->len : end_of(frame) - begin_of(frame);
+}
+
+static __always_inline int has_more_buffers(struct frame frame)
+{
+	return frame.is_multi_buffer && length_of(frame) > (__u64)(end_of(frame) - begin_of(frame));
 }
 
 /* The bytes of the packet that begins here and follows a link header of this length. The verifier does not let a program
  * subtract pointers into an skb in the order that the compiler prefers. */
 static __always_inline __u64 length_from(struct frame frame, const void *packet, __u32 link_header)
 {
-	return frame.is_skb ? as_skb(frame)->len - link_header : (__u64)(end_of(frame) - packet);
+	return frame.is_skb || frame.is_multi_buffer ? length_of(frame) - link_header : (__u64)(end_of(frame) - packet);
 }
 
 static __always_inline __u32 ingress_device(struct frame frame)

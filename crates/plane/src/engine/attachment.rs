@@ -9,15 +9,37 @@ use aya::sys::SyscallError;
 use crate::bpf::BpfError;
 use crate::port::sys::bpf_call::{self, XdpPlace};
 
+/// How drivers give frames to an XDP program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Buffers {
+    /// Each in one buffer, which limits the MTU to some 3,500 bytes.
+    One,
+    /// Longer ones in several.
+    Several,
+}
+
 /// How the program is attached to an interface.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AttachMode {
     /// At XDP, where the driver leaves VLAN tags in the frames.
-    Plain(XdpPlace),
+    Plain(XdpPlace, Buffers),
     /// To a driver that tells the tags that it strips.
-    ReadsTags,
+    ReadsTags(Buffers),
     /// At tcx, to any interface.
     Tcx,
+}
+
+impl AttachMode {
+    /// The mode for an MTU that is too large for this one.
+    pub fn for_large_frames(self) -> Option<AttachMode> {
+        match self {
+            AttachMode::Plain(place, Buffers::One) => Some(AttachMode::Plain(place, Buffers::Several)),
+            AttachMode::ReadsTags(Buffers::One) => Some(AttachMode::ReadsTags(Buffers::Several)),
+            AttachMode::Plain(_, Buffers::Several)
+            | AttachMode::ReadsTags(Buffers::Several)
+            | AttachMode::Tcx => None,
+        }
+    }
 }
 
 /// Attaches a program to an interface by the interface's index: aya takes names only, and keeps the links to itself. At tcx
@@ -25,8 +47,8 @@ pub(super) enum AttachMode {
 pub(super) fn attach(program: &OwnedFd, interface: u32, mode: AttachMode) -> Result<OwnedFd, BpfError> {
     let program = program.as_fd();
     let place = match mode {
-        AttachMode::Plain(place) => place,
-        AttachMode::ReadsTags => XdpPlace::Driver,
+        AttachMode::Plain(place, _) => place,
+        AttachMode::ReadsTags(_) => XdpPlace::Driver,
         AttachMode::Tcx => {
             let link = bpf_call::attach_at_tcx(program, interface);
             return link.map_err(|error| BpfError::AttachAtTcx { interface, error });

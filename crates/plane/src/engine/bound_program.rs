@@ -18,7 +18,7 @@ use aya_obj::generated::{BPF_CALL, BPF_JMP, BPF_PSEUDO_KFUNC_CALL, bpf_insn};
 use crate::bpf::{BpfError, BpfObject, retry_after_signals};
 use crate::port::sys::bpf_call;
 
-use super::attachment::failed;
+use super::attachment::{Buffers, failed};
 use super::spare_room::{kernel_copies_programs, with_spare_room};
 
 const READ_TAG: &str = "bpf_xdp_metadata_rx_vlan_tag";
@@ -27,6 +27,7 @@ const READ_TAG: &str = "bpf_xdp_metadata_rx_vlan_tag";
 pub(super) struct BoundProgram {
     object: BpfObject,
     name: &'static str,
+    buffers: Buffers,
     code: RelocatedCode,
 }
 
@@ -40,13 +41,17 @@ struct RelocatedCode {
 impl BoundProgram {
     /// Relocates the program of this name to the maps of a loaded object. `None` if the kernel cannot tell stripped tags (before Linux
     /// 6.8, or without type information), or copies programs (`spare_room.rs`).
-    pub fn new(object: BpfObject, name: &'static str, maps: &Ebpf) -> Result<Option<BoundProgram>, BpfError> {
+    pub fn new(
+        object: BpfObject,
+        (name, buffers): (&'static str, Buffers),
+        maps: &Ebpf,
+    ) -> Result<Option<BoundProgram>, BpfError> {
         let Some(read_tag) = type_of_read_tag().filter(|_| !kernel_copies_programs()) else {
             return Ok(None);
         };
         let code = relocated(object, name, maps, read_tag)
             .map_err(|error| BpfError::Load { object: object.name(), error: Box::new(error) })?;
-        Ok(Some(BoundProgram { object, name, code }))
+        Ok(Some(BoundProgram { object, name, buffers, code }))
     }
 
     /// Loads a copy for an interface.
@@ -54,7 +59,9 @@ impl BoundProgram {
         let (object, name) = (self.object.name(), self.name);
         let mut program = None;
         let load = || {
-            let loaded = bpf_call::load_bound_xdp(&self.code.instructions, &self.code.license, interface);
+            let RelocatedCode { instructions, license, .. } = &self.code;
+            let is_multi_buffer = self.buffers == Buffers::Several;
+            let loaded = bpf_call::load_bound_xdp(instructions, license, interface, is_multi_buffer);
             program = Some(loaded.map_err(|error| failed("BPF_PROG_LOAD", error))?);
             Ok(())
         };

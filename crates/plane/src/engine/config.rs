@@ -66,6 +66,8 @@ pub enum XdpNextHop {
     },
     /// A neighbour at an interface whose driver takes no frames from XDP programs: the program sends from tcx only.
     NoRedirect(Box<XdpNextHop>),
+    /// A neighbour at an interface whose driver takes no frames in several buffers from XDP programs.
+    NoMultiBuffer(Box<XdpNextHop>),
     /// Packets are passed to the kernel.
     Pass(XdpReason),
     /// Packets are dropped.
@@ -138,10 +140,10 @@ impl XdpNextHop {
             XdpNextHop::Blackhole => no_neighbor(XdpReason::Blackhole),
             XdpNextHop::Unresolved { interface } => kept_for(XdpReason::NoNeighbor, *interface),
             XdpNextHop::NoRedirect(neighbor) => {
-                let mut words = neighbor.words(slots, keys);
-                let [_, interface] = halves_of(words[REASON_WORD]);
-                words[REASON_WORD] = half_words(XdpReason::NoRedirect as u16, interface);
-                words
+                with_reason(XdpReason::NoRedirect, neighbor.words(slots, keys))
+            }
+            XdpNextHop::NoMultiBuffer(neighbor) => {
+                with_reason(XdpReason::NoMultiBuffer, neighbor.words(slots, keys))
             }
             XdpNextHop::Group(members) => group(members, slots),
             XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu, mtu6 } => {
@@ -160,13 +162,20 @@ impl XdpNextHop {
             XdpNextHop::Group(members) if members.len() < 2 || !members.len().is_power_of_two() => {
                 Err(EngineError::Group { hop: hop.0, slots: members.len() })
             }
-            XdpNextHop::NoRedirect(neighbor) => neighbor.check(hop),
+            XdpNextHop::NoRedirect(neighbor) | XdpNextHop::NoMultiBuffer(neighbor) => neighbor.check(hop),
             XdpNextHop::Neighbor { interface, .. } | XdpNextHop::Unresolved { interface } => {
                 fits("interfaces", usize::from(*interface) + 1, COUNTED - 1)
             }
             _ => Ok(()),
         }
     }
+}
+
+/// A neighbour that does not get some of the frames, for this reason.
+fn with_reason(reason: XdpReason, mut words: [u32; HOP]) -> [u32; HOP] {
+    let [_, interface] = halves_of(words[REASON_WORD]);
+    words[REASON_WORD] = half_words(reason as u16, interface);
+    words
 }
 
 /// A next hop whose packets are not forwarded for this reason.

@@ -1,4 +1,4 @@
-//! The map of egress devices (DEVMAP), in which the kernel finds a device faster than by its index.
+//! The maps of egress devices (DEVMAP), in which the kernel finds a device faster than by its index.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use aya::maps::{Map, MapData};
 use super::config::{DevmapKeys, XdpConfig, XdpNextHop};
 use super::error::EngineError;
 
-/// The map and its keys.
+/// The maps, which have the same entries, and their keys.
 pub(super) struct Devices {
-    map: DevMap<MapData>,
+    maps: [DevMap<MapData>; 2],
     keys: DevmapKeys,
 }
 
 impl Devices {
-    pub fn new(map: Map) -> Result<Devices, EngineError> {
-        Ok(Devices { map: map.try_into()?, keys: DevmapKeys::new() })
+    pub fn new([one, other]: [Map; 2]) -> Result<Devices, EngineError> {
+        Ok(Devices { maps: [one.try_into()?, other.try_into()?], keys: DevmapKeys::new() })
     }
 
     /// Adds the devices of a configuration. A device keeps its key, because packets may still use the configuration before;
@@ -28,13 +28,19 @@ impl Devices {
         let devices: BTreeSet<u32> =
             config.next_hops.iter().filter_map(|(_, next_hop)| next_hop.device()).collect();
         for ifindex in devices {
-            // The map has fewer entries than this type has numbers.
-            let next = self.keys.len() as u16 + 1;
-            if !self.keys.contains_key(&ifindex) && self.map.set(next.into(), ifindex, None, 0).is_ok() {
-                self.keys.insert(ifindex, next);
+            if !self.keys.contains_key(&ifindex) {
+                self.add(ifindex);
             }
         }
         &self.keys
+    }
+
+    fn add(&mut self, ifindex: u32) {
+        // The maps have fewer entries than this type has numbers.
+        let next = self.keys.len() as u16 + 1;
+        if self.maps.iter_mut().all(|map| map.set(next.into(), ifindex, None, 0).is_ok()) {
+            self.keys.insert(ifindex, next);
+        }
     }
 }
 
@@ -42,6 +48,7 @@ impl XdpNextHop {
     fn device(&self) -> Option<u32> {
         match self {
             XdpNextHop::Neighbor { ifindex, .. } => Some(*ifindex),
+            XdpNextHop::NoMultiBuffer(neighbor) => neighbor.device(),
             XdpNextHop::Group(_)
             | XdpNextHop::Unresolved { .. }
             | XdpNextHop::NoRedirect(_)

@@ -19,12 +19,14 @@ pub struct XdpDevice {
     pub sends_redirected: bool,
     /// Whether it takes the frames that XDP programs send to it (`ndo_xdp_xmit`); others are lost in it.
     pub takes_redirected: bool,
+    /// Whether it takes such frames also if they are in several buffers.
+    pub takes_multi_buffer: bool,
 }
 
 impl XdpDevice {
     /// A device whose driver can do everything.
     pub const fn able(index: u32) -> XdpDevice {
-        XdpDevice { index, sends_redirected: true, takes_redirected: true }
+        XdpDevice { index, sends_redirected: true, takes_redirected: true, takes_multi_buffer: true }
     }
 }
 
@@ -95,8 +97,11 @@ fn neighbor((number, out): (u16, &Interface), mac: Mac, devices: &[XdpDevice]) -
         mtu: mtu.try_into().unwrap_or(u16::MAX),
         mtu6: mtu6.try_into().unwrap_or(u16::MAX),
     };
-    let takes = device.takes_redirected;
-    Some(if takes { neighbor } else { XdpNextHop::NoRedirect(Box::new(neighbor)) })
+    Some(match device {
+        XdpDevice { takes_redirected: false, .. } => XdpNextHop::NoRedirect(Box::new(neighbor)),
+        XdpDevice { takes_multi_buffer: false, .. } => XdpNextHop::NoMultiBuffer(Box::new(neighbor)),
+        _ => neighbor,
+    })
 }
 
 fn device(interface: &Interface, devices: &[XdpDevice]) -> Option<XdpDevice> {

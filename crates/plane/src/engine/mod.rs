@@ -10,10 +10,11 @@ use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use aya::Ebpf;
 use aya::maps::{ArrayOfMaps, Map, MapData};
 use aya::programs::{SchedClassifier, Xdp};
 
-use crate::bpf::{self, LoadedObject};
+use crate::bpf::{self, BpfError, LoadedObject};
 use crate::port::sys::SharedWords;
 use crate::view::TableReaders;
 
@@ -45,7 +46,7 @@ pub use observed::ProgramObserver;
 pub use rules::XdpRules;
 pub use table_images::{INET_ALGORITHM, INET6_ALGORITHM};
 
-use attachment::{AttachMode, attach, replace};
+use attachment::{AttachMode, Buffers, attach, replace};
 use bound_program::BoundProgram;
 use config::CompiledConfig;
 use counters::CounterMaps;
@@ -54,9 +55,11 @@ use generation::Generation;
 use layout::{COUNTED, RULES, VRF, VRFS};
 use table_images::EmptyTables;
 
-/// Each program without the code of `bpf/observe.h`, and with it.
-const PROGRAMS: [&str; 2] = ["forward", "forward_observed"];
-const BOUND_PROGRAMS: [&str; 2] = ["forward_bound", "forward_bound_observed"];
+/// Each program without the code of `bpf/observe.h`, and with it; those at XDP for frames in one buffer, and in several.
+const PROGRAMS: [[&str; 2]; 2] =
+    [["forward", "forward_observed"], ["forward_multi", "forward_multi_observed"]];
+const BOUND_PROGRAMS: [[&str; 2]; 2] =
+    [["forward_bound", "forward_bound_observed"], ["forward_bound_multi", "forward_bound_multi_observed"]];
 const SKB_PROGRAMS: [&str; 2] = ["forward_skb", "forward_skb_observed"];
 
 /// The programs and the tables that they look up in.
@@ -78,7 +81,7 @@ pub struct Engine {
     /// Whether the program uses the tables of the last call.
     serves: bool,
     /// The programs for interfaces whose driver may strip tags; none if the kernel cannot tell such tags.
-    bound: [Option<BoundProgram>; 2],
+    bound: [[Option<BoundProgram>; 2]; 2],
     /// Whether the programs are those with the code of `bpf/observe.h`.
     is_observed: bool,
     /// The interfaces that the program has to be attached to; the first ones are.
@@ -112,12 +115,13 @@ impl Engine {
         let mut loaded = bpf::FORWARD.load_with(|loader| {
             loader.map_max_entries("vrfs", entries as u32);
         })?;
-        let [plain, observed] =
-            BOUND_PROGRAMS.map(|name| BoundProgram::new(bpf::FORWARD, name, &loaded.ebpf));
-        let bound = [plain?, observed?];
+        let bound = [
+            bound_programs(BOUND_PROGRAMS[0], Buffers::One, &loaded.ebpf)?,
+            bound_programs(BOUND_PROGRAMS[1], Buffers::Several, &loaded.ebpf)?,
+        ];
         let current = take(&mut loaded, "current")?.try_into()?;
         let counters = CounterMaps::new(take(&mut loaded, "counted")?, take(&mut loaded, "not_forwarded")?)?;
-        let devices = Devices::new(take(&mut loaded, "devices")?)?;
+        let devices = Devices::new([take(&mut loaded, "devices")?, take(&mut loaded, "multi_devices")?])?;
         let vrf_map = array(&mut loaded, "vrfs")?;
         let memory =
             SharedWords::new(vrf_map.fd().as_fd(), 4 * entries * VRF).map_err(EngineError::Mapping)?;
@@ -198,7 +202,7 @@ impl Engine {
     /// Attaches the program to an interface, now or at the first successful [`Self::sync`]. The interface has to leave
     /// VLAN tags in the frames that it receives: otherwise frames of any VLAN would be forwarded as untagged ones.
     pub fn attach(&mut self, ifindex: u32, place: XdpPlace) -> Result<(), EngineError> {
-        self.want(ifindex, AttachMode::Plain(place))
+        self.want(ifindex, AttachMode::Plain(place, Buffers::One))
     }
 
     /// As [`Self::attach`], in the driver, for an interface that may strip VLAN tags if its driver tells them to XDP programs
@@ -207,7 +211,7 @@ impl Engine {
     /// # Errors
     /// Fails if [`Self::reads_stripped_tags`] is false.
     pub fn attach_reading_tags(&mut self, ifindex: u32) -> Result<(), EngineError> {
-        self.want(ifindex, AttachMode::ReadsTags)
+        self.want(ifindex, AttachMode::ReadsTags(Buffers::One))
     }
 
     /// Attaches the program to an interface at tcx, after other programs there: Linux 6.6 and newer. Any interface will do.
@@ -217,45 +221,54 @@ impl Engine {
 
     /// Whether this kernel lets programs read the VLAN tags that drivers strip: Linux 6.8 and newer.
     pub fn reads_stripped_tags(&self) -> bool {
-        self.bound[0].is_some()
+        self.bound[0][0].is_some()
     }
 
     fn want(&mut self, ifindex: u32, mode: AttachMode) -> Result<(), EngineError> {
         match mode {
-            AttachMode::Plain(_) => _ = self.program()?,
+            AttachMode::Plain(..) => _ = self.program()?,
             AttachMode::Tcx => _ = self.skb_program()?,
             // Each interface has its own copy.
-            AttachMode::ReadsTags => {}
-        }
-        if self.serves {
-            let attached = self.attach_now(ifindex, mode)?;
-            self.attached.push(attached);
+            AttachMode::ReadsTags(_) => {}
         }
         self.wanted.push((ifindex, mode));
-        Ok(())
+        let attached = if self.serves { self.attach_all() } else { Ok(()) };
+        attached.inspect_err(|_| _ = self.wanted.pop())
     }
 
     fn attach_all(&mut self) -> Result<(), EngineError> {
         for at in self.attached.len()..self.wanted.len() {
             let (ifindex, mode) = self.wanted[at];
-            let attached = self.attach_now(ifindex, mode)?;
+            let (attached, mode) = self.attach_now(ifindex, mode)?;
+            self.wanted[at].1 = mode;
             self.attached.push(attached);
         }
         Ok(())
     }
 
-    fn attach_now(&mut self, ifindex: u32, mode: AttachMode) -> Result<OwnedFd, EngineError> {
-        Ok(attach(&self.loaded_program(ifindex, mode)?, ifindex, mode)?)
+    /// Attaches the program; returns the mode that the driver took. It refuses programs that need each frame in one buffer if
+    /// the MTU is larger.
+    fn attach_now(&mut self, ifindex: u32, mode: AttachMode) -> Result<(OwnedFd, AttachMode), EngineError> {
+        let refused = match attach(&self.loaded_program(ifindex, mode)?, ifindex, mode) {
+            Ok(attached) => return Ok((attached, mode)),
+            Err(refused) => refused,
+        };
+        let Some(mode) = mode.for_large_frames() else { return Err(refused.into()) };
+        let attached = attach(&self.loaded_program(ifindex, mode)?, ifindex, mode);
+        // What was refused first is what can be mended.
+        attached.map(|attached| (attached, mode)).map_err(|_| refused.into())
     }
 
     /// The program for an interface, loaded.
     fn loaded_program(&mut self, ifindex: u32, mode: AttachMode) -> Result<OwnedFd, EngineError> {
-        let bound = &self.bound[usize::from(self.is_observed)];
-        let program = match (mode, bound) {
-            (AttachMode::Plain(_), _) => self.program()?.fd(),
-            (AttachMode::Tcx, _) => self.skb_program()?.fd(),
-            (AttachMode::ReadsTags, Some(bound)) => return Ok(bound.load(ifindex)?),
-            (AttachMode::ReadsTags, None) => return Err(EngineError::CannotReadTags { ifindex }),
+        let observed = usize::from(self.is_observed);
+        let program = match mode {
+            AttachMode::Plain(_, buffers) => self.loaded.xdp(PROGRAMS[buffers as usize][observed])?.fd(),
+            AttachMode::Tcx => self.skb_program()?.fd(),
+            AttachMode::ReadsTags(buffers) => {
+                let bound = self.bound[buffers as usize][observed].as_ref();
+                return Ok(bound.ok_or(EngineError::CannotReadTags { ifindex })?.load(ifindex)?);
+            }
         };
         let program = program.map_err(io::Error::other).map_err(EngineError::Descriptor)?;
         program.as_fd().try_clone_to_owned().map_err(EngineError::Descriptor)
@@ -315,13 +328,27 @@ impl Engine {
 
     /// The XDP program, for test runs on single packets.
     pub fn program(&mut self) -> Result<&mut Xdp, EngineError> {
-        Ok(self.loaded.xdp(PROGRAMS[usize::from(self.is_observed)])?)
+        Ok(self.loaded.xdp(PROGRAMS[0][usize::from(self.is_observed)])?)
+    }
+
+    /// The XDP program for frames in several buffers, for test runs too.
+    pub fn multi_buffer_program(&mut self) -> Result<&mut Xdp, EngineError> {
+        Ok(self.loaded.xdp(PROGRAMS[1][usize::from(self.is_observed)])?)
     }
 
     /// The program for tcx, for test runs too.
     pub fn skb_program(&mut self) -> Result<&mut SchedClassifier, EngineError> {
         Ok(self.loaded.classifier(SKB_PROGRAMS[usize::from(self.is_observed)])?)
     }
+}
+
+fn bound_programs(
+    [plain, observed]: [&'static str; 2],
+    buffers: Buffers,
+    maps: &Ebpf,
+) -> Result<[Option<BoundProgram>; 2], BpfError> {
+    let relocated = |name| BoundProgram::new(bpf::FORWARD, (name, buffers), maps);
+    Ok([relocated(plain)?, relocated(observed)?])
 }
 
 fn take(loaded: &mut LoadedObject, name: &'static str) -> Result<Map, EngineError> {

@@ -36,7 +36,7 @@ fn frames_are_counted_at_ingress_and_egress() {
         let [here, there, nowhere] =
             [0xc612_0001, 0xc613_0001, 0x0b00_0001u32].map(|to| frame(0xc000_0201, to));
         // 60 bytes in; 60 out by interface 0, or 64 with a tag by interface 5, if the tag is in the frame.
-        let tagged_len = if hook == Hook::Xdp { 64 } else { 60 };
+        let tagged_len = if hook != Hook::Tcx { 64 } else { 60 };
         for sent in
             [&here, &there, &there, &nowhere, &tagged(&here, 7), &tagged(&nowhere, 7), &tagged(&here, 9)]
         {

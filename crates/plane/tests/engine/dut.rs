@@ -27,13 +27,15 @@ pub enum Became {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
     Xdp,
+    /// At XDP, by the program for frames in several buffers.
+    MultiBufferXdp,
     Tcx,
 }
 
 /// Runs a test at each hook, if this machine can.
 pub fn at_each_hook(test: impl Fn(Hook)) {
     if may_load_programs() {
-        [Hook::Xdp, Hook::Tcx].into_iter().for_each(test);
+        [Hook::Xdp, Hook::MultiBufferXdp, Hook::Tcx].into_iter().for_each(test);
     }
 }
 
@@ -47,6 +49,7 @@ impl Hook {
     pub fn program(self, engine: &mut Engine) -> Program<'_> {
         match self {
             Hook::Xdp => Program::Xdp(engine.program().unwrap()),
+            Hook::MultiBufferXdp => Program::Xdp(engine.multi_buffer_program().unwrap()),
             Hook::Tcx => Program::Tcx(engine.skb_program().unwrap()),
         }
     }
@@ -54,7 +57,7 @@ impl Hook {
     /// The actions of the hook: to drop, to pass, to redirect.
     fn actions(self) -> [i32; 3] {
         match self {
-            Hook::Xdp => [1, 2, 4],
+            Hook::Xdp | Hook::MultiBufferXdp => [1, 2, 4],
             Hook::Tcx => [2, -1, 7],
         }
     }
@@ -62,7 +65,7 @@ impl Hook {
     /// What a test run shows of a frame that leaves with this tag: at tcx, tags are beside the frames.
     pub fn shows(self, untagged: &[u8], tag: [u8; 4]) -> Vec<u8> {
         match self {
-            Hook::Xdp => [&untagged[..12], &tag, &untagged[12..]].concat(),
+            Hook::Xdp | Hook::MultiBufferXdp => [&untagged[..12], &tag, &untagged[12..]].concat(),
             Hook::Tcx => untagged.to_vec(),
         }
     }
@@ -70,7 +73,7 @@ impl Hook {
 
 /// Runs a program on one frame.
 pub fn run(program: &Program<'_>, frame: &[u8]) -> Became {
-    let mut out = [0; 2048];
+    let mut out = vec![0; 1 << 14];
     let options =
         TestRunOptions { data_in: Some(frame), data_out: Some(&mut out), ..TestRunOptions::default() };
     let (hook, result) = match program {

@@ -8,11 +8,12 @@ use fullview_plane::wire::ethernet::Mac;
 use fullview_plane::wire::ipv4::Ipv4Packet;
 use fullview_table::fib::registry;
 use fullview_table::{NextHop, Prefix, Rib};
+use fullview_testnet::may_load_programs;
 
 use super::dut::{
     Became, DEVICE, Hook, at_each_hook, count, engine, neighbor, plan, run, since, station, tables,
 };
-use super::frames::{OWN, frame, tagged};
+use super::frames::{OWN, forwarded, frame, tagged};
 
 fn inet() -> Vec<u8> {
     frame(0xc000_0201u32, 0xc612_0001)
@@ -130,7 +131,7 @@ fn exceptions_are_passed_unchanged_and_counted() {
     at_each_hook(|hook| {
         let mut engine = exceptional_engine();
         // A test run makes no skb of a frame that ends before its headers do.
-        let is_run = |reason| hook == Hook::Xdp || reason != XdpReason::TooShort;
+        let is_run = |reason| hook != Hook::Tcx || reason != XdpReason::TooShort;
         for (reason, sent) in exceptions().into_iter().filter(|(reason, _)| is_run(*reason)) {
             let before = count(&engine);
             let became = run(&hook.program(&mut engine), &sent);
@@ -231,4 +232,44 @@ fn a_table_of_another_algorithm_is_refused_by_name() {
             Engine::load().unwrap().publish(&plan(1), vec![TableReaders::fixed(radix, btree6)]).unwrap_err();
         assert!(refused.to_string().contains("by dir18 only"), "{refused}");
     });
+}
+
+/// The buffer of a test run has a page.
+#[test]
+fn frames_in_several_buffers_go_to_devices_that_take_them() {
+    if !may_load_programs() {
+        return;
+    }
+    let large = XdpNextHop::Neighbor {
+        interface: 0,
+        ifindex: DEVICE,
+        vlan: 0,
+        source: Mac(OWN),
+        destination: Mac(station(NextHop(1))),
+        mtu: 9000,
+        mtu6: 9000,
+    };
+    let (mut rib, mut rib6) = (Rib::<u32>::default(), Rib::<u128>::default());
+    rib.announce(Prefix::default_route(), NextHop(1));
+    rib6.announce(Prefix::default_route(), NextHop(1));
+    let limited = XdpNextHop::NoMultiBuffer(Box::new(large.clone()));
+    for (neighbor, takes_large) in [(large, true), (limited, false)] {
+        let config = XdpConfig { next_hops: vec![(NextHop(1), neighbor)], ..plan(0) };
+        let mut engine = engine(&config, tables(&rib, &rib6));
+        for (frame, length) in
+            [inet(), inet6()].into_iter().flat_map(|frame| [(frame.clone(), 500), (frame, 8900)])
+        {
+            let (before, sent) = (count(&engine), of_length(frame, length));
+            let became = run(&Hook::MultiBufferXdp.program(&mut engine), &sent);
+            if takes_large || length == 500 {
+                let expected = forwarded(&sent, station(NextHop(1)), OWN);
+                assert_eq!(became, Became::Forwarded(expected), "{length}");
+                let sent = count(&engine).interfaces[0].sent.bytes - before.interfaces[0].sent.bytes;
+                assert_eq!(sent, 14 + u64::from(length));
+            } else {
+                assert_eq!(became, Became::Passed(sent));
+                assert_eq!(since(&before, &count(&engine)), [(XdpReason::NoMultiBuffer, 1)]);
+            }
+        }
+    }
 }

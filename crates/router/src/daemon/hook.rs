@@ -142,8 +142,12 @@ fn best(facts: &InterfaceFacts) -> HookChoice {
 mod tests {
     use super::*;
 
-    const ABLE: XdpFeatures =
-        XdpFeatures { sends_redirected: true, takes_redirected: true, tells_tags: true };
+    const ABLE: XdpFeatures = XdpFeatures {
+        sends_redirected: true,
+        takes_redirected: true,
+        takes_multi_buffer: true,
+        tells_tags: true,
+    };
 
     fn card() -> InterfaceFacts {
         InterfaceFacts {

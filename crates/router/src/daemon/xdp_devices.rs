@@ -72,6 +72,7 @@ fn device(index: u32, hook: Hook, features: XdpFeatures) -> XdpDevice {
         index,
         sends_redirected: hook != Hook::Driver || features.sends_redirected,
         takes_redirected: hook == Hook::Generic || features.takes_redirected,
+        takes_multi_buffer: hook == Hook::Generic || features.takes_multi_buffer,
     }
 }
 

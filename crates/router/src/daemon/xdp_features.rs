@@ -26,9 +26,10 @@ const INDEX: u16 = 1;
 const FEATURES: u16 = 3;
 const METADATA: u16 = 5;
 
-/// `NETDEV_XDP_ACT_REDIRECT`, `NETDEV_XDP_ACT_NDO_XMIT`, `NETDEV_XDP_RX_METADATA_VLAN_TAG`.
+/// `NETDEV_XDP_ACT_REDIRECT`, `NETDEV_XDP_ACT_NDO_XMIT`, `NETDEV_XDP_ACT_NDO_XMIT_SG`, `NETDEV_XDP_RX_METADATA_VLAN_TAG`.
 const SENDS_REDIRECTED: u64 = 1 << 1;
 const TAKES_REDIRECTED: u64 = 1 << 2;
+const TAKES_MULTI_BUFFER: u64 = 1 << 6;
 const TELLS_TAGS: u64 = 1 << 2;
 
 /// Bytes of a netlink message and of a generic message before the attributes.
@@ -43,14 +44,20 @@ pub struct XdpFeatures {
     pub sends_redirected: bool,
     /// It takes frames that other devices received.
     pub takes_redirected: bool,
+    /// It takes them also if they are in several buffers.
+    pub takes_multi_buffer: bool,
     /// It tells programs the VLAN tags that it stripped.
     pub tells_tags: bool,
 }
 
 impl XdpFeatures {
     /// What is assumed where the kernel does not know.
-    pub const UNKNOWN: XdpFeatures =
-        XdpFeatures { sends_redirected: true, takes_redirected: true, tells_tags: false };
+    pub const UNKNOWN: XdpFeatures = XdpFeatures {
+        sends_redirected: true,
+        takes_redirected: true,
+        takes_multi_buffer: false,
+        tells_tags: false,
+    };
 }
 
 /// Asks the kernel about drivers, and notices when their features change.
@@ -104,6 +111,7 @@ impl NetdevFamily {
         Ok(number(FEATURES).map(|features| XdpFeatures {
             sends_redirected: features & SENDS_REDIRECTED != 0,
             takes_redirected: features & TAKES_REDIRECTED != 0,
+            takes_multi_buffer: features & TAKES_MULTI_BUFFER != 0,
             tells_tags: number(METADATA).unwrap_or(0) & TELLS_TAGS != 0,
         }))
     }

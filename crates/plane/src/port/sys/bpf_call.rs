@@ -13,6 +13,8 @@ use super::socket::check;
 
 /// `BPF_F_XDP_DEV_BOUND_ONLY` of linux/bpf.h.
 const BOUND: u32 = 1 << 6;
+/// `BPF_F_XDP_HAS_FRAGS` of linux/bpf.h.
+const MULTI_BUFFER: u32 = 1 << 5;
 /// Where an XDP program runs: `XDP_FLAGS_SKB_MODE` and `XDP_FLAGS_DRV_MODE` of linux/if_link.h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -23,7 +25,12 @@ pub enum XdpPlace {
 }
 
 /// Has the kernel verify and compile an XDP program for this interface alone.
-pub fn load_bound_xdp(instructions: &[bpf_insn], license: &CStr, interface: u32) -> io::Result<OwnedFd> {
+pub fn load_bound_xdp(
+    instructions: &[bpf_insn],
+    license: &CStr,
+    interface: u32,
+    is_multi_buffer: bool,
+) -> io::Result<OwnedFd> {
     let mut attributes = no_attributes();
     // SAFETY: all bytes of the union were zeroed, which is a valid value of each of its fields.
     let program = unsafe { &mut attributes.__bindgen_anon_3 };
@@ -32,7 +39,7 @@ pub fn load_bound_xdp(instructions: &[bpf_insn], license: &CStr, interface: u32)
     program.insns = instructions.as_ptr() as u64;
     program.insn_cnt = instructions.len() as u32;
     program.license = license.as_ptr() as u64;
-    program.prog_flags = BOUND;
+    program.prog_flags = if is_multi_buffer { BOUND | MULTI_BUFFER } else { BOUND };
     program.prog_ifindex = interface;
     run(bpf_cmd::BPF_PROG_LOAD, &mut attributes)
 }
