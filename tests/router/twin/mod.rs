@@ -126,7 +126,11 @@ impl Twins {
         if same {
             return Ok(());
         }
-        Err(Difference::OfOurs(differences("the state", ["our program", "its kernel"], &facts)))
+        let differences = differences("the state", ["our program", "its kernel"], &facts);
+        let routes =
+            ["-4", "-6"].map(|family| self.ours.router.ip(&format!("-d -N {family} route show table all")));
+        let objects = self.ours.router.ip("nexthop show");
+        Err(Difference::OfOurs(format!("{differences}\nits kernel has:\n{}{objects}", routes.concat())))
     }
 
     fn compare_fates(&mut self) -> Result<(), Difference> {
