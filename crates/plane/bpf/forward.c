@@ -32,6 +32,7 @@
 #define PORTS (1 << PORT_BITS)
 #define DEVICES (1 << 10)
 #define RULES (1 << 12)
+#define FAILED (1 << 12)
 
 /* Members of a group at most. */
 #define MEMBERS 64
@@ -64,6 +65,7 @@ enum reason {
 	WAY_BACK,
 	BROADCAST,
 	POLICY_RULE,
+	LINK_FAILED,
 };
 
 /* Room for more, because indices are masked. */
@@ -166,6 +168,7 @@ struct generation {
 	struct port ports[PORTS];
 	struct rule_list rule_lists[INTERFACES];
 	struct rule rules[RULES];
+	__u32 failed[FAILED];		/* the device whose link has failed, by the low bits of its index */
 	__u64 flow_seed;
 	__u64 port_factor;		/* of the hash by which an interface is found */
 	__u32 leaf_bytes;		/* of dir18: 1 or 2 */
@@ -785,6 +788,12 @@ static __noinline int source_objection6(const struct generation *now, const stru
 	return objection_back(now, number, port);
 }
 
+/* Whether the link of a next hop has failed, and the tables may not have followed yet. */
+static __always_inline int has_failed(const struct generation *now, const struct hop *hop)
+{
+	return now->failed[hop->ifindex & (FAILED - 1)] == hop->ifindex;
+}
+
 /* The source check does not apply to packets for this host or for all stations of a network, which the kernel checks. */
 static __always_inline int is_checked(const struct port *port, const struct hop *hop)
 {
@@ -893,6 +902,8 @@ static __always_inline const struct hop *forward_inet(struct frame frame, const 
 		return not_forwarded_for(state, objection);
 	if (total > hop->mtu && !segments_fit(frame, hop->ifindex, hop->mtu))
 		return not_forwarded_for(state, mtu_reason(hop, number));
+	if (has_failed(now, hop))
+		return not_forwarded_for(state, LINK_FAILED);
 	if (ip->ttl <= 1)
 		return not_forwarded_for(state, TTL_EXPIRED);
 	if (hop->reason && !frame.is_skb)
@@ -949,6 +960,8 @@ static __always_inline const struct hop *forward_inet6(struct frame frame, const
 		return not_forwarded_for(state, objection);
 	if (total > hop->mtu6 && !segments_fit(frame, hop->ifindex, hop->mtu6))
 		return not_forwarded_for(state, mtu_reason(hop, number));
+	if (has_failed(now, hop))
+		return not_forwarded_for(state, LINK_FAILED);
 	if (ip->hop_limit <= 1)
 		return not_forwarded_for(state, TTL_EXPIRED);
 	if (hop->reason && !frame.is_skb)
@@ -1172,7 +1185,7 @@ int forward_skb_observed(struct __sk_buff *skb)
 	return forward_at_tcx(skb, 1);
 }
 
-_Static_assert((REASONS & (REASONS - 1)) == 0 && POLICY_RULE <= REASONS, "reasons are masked");
+_Static_assert((REASONS & (REASONS - 1)) == 0 && LINK_FAILED <= REASONS, "reasons are masked");
 _Static_assert(DEVICES <= 1 << 16, "a next hop has 16 bits for the key of its device");
 _Static_assert(sizeof(struct branch) == 64 && sizeof(struct leaf) == 64, "lines are cache lines");
 _Static_assert(sizeof(struct hop) == 32 && sizeof(struct port) == 16 && sizeof(struct rule_list) == 8 &&

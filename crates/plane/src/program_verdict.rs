@@ -82,11 +82,13 @@ pub enum XdpReason {
     Broadcast,
     /// A rule of policy routing leaves it to the kernel.
     PolicyRule,
+    /// The link that it would leave by has failed, and the tables have not followed yet.
+    LinkFailed,
 }
 
 impl XdpReason {
     /// All reasons in the order of their counters.
-    pub const ALL: [XdpReason; 22] = [
+    pub const ALL: [XdpReason; 23] = [
         XdpReason::TooShort,
         XdpReason::NoInterface,
         XdpReason::OtherStation,
@@ -109,6 +111,7 @@ impl XdpReason {
         XdpReason::WayBack,
         XdpReason::Broadcast,
         XdpReason::PolicyRule,
+        XdpReason::LinkFailed,
     ];
 
     /// Whether the program drops packets for this reason.
@@ -130,11 +133,13 @@ impl XdpReason {
     /// Whether the loop of a worker may come to this verdict about a packet that the program refuses for this reason. The
     /// loop does not know what only the program lacks.
     pub fn fits(self, verdict: Verdict) -> bool {
-        use XdpReason::{NoHeadroom, NoRedirect, NotForwarding, PolicyRule, RouterStalled, TooBig, WayBack};
+        use XdpReason::{
+            LinkFailed, NoHeadroom, NoRedirect, NotForwarding, PolicyRule, RouterStalled, TooBig, WayBack,
+        };
         match self {
             // The program follows fewer rules of policy routing for a packet.
             PolicyRule => true,
-            NoHeadroom | NoRedirect | NotForwarding | RouterStalled | TooBig | WayBack => true,
+            LinkFailed | NoHeadroom | NoRedirect | NotForwarding | RouterStalled | TooBig | WayBack => true,
             XdpReason::Checksum => verdict == Verdict::Drop(Reason::Checksum),
             XdpReason::TtlExpired => {
                 matches!(verdict, Verdict::Drop(Reason::TtlExpired | Reason::HopLimitExpired))
@@ -175,6 +180,7 @@ impl XdpReason {
             XdpReason::WayBack => "way_back",
             XdpReason::Broadcast => "broadcast",
             XdpReason::PolicyRule => "policy_rule",
+            XdpReason::LinkFailed => "link_failed",
         }
     }
 }

@@ -112,8 +112,7 @@ impl Publisher {
             groups: sources.routing.sets.groups.shared_reader(),
             policy: Policy { flow_seed: self.flow_seed, ..Policy::default() },
         })?;
-        self.views.publish(view);
-        Ok(self.views.current())
+        Ok(self.views.publish(view))
     }
 
     /// What the last view lacks.
