@@ -84,7 +84,7 @@ struct hop {
 	__u16 mtu;		/* for IPv4; 0 unless this is a neighbour */
 	__u16 vlan;		/* 0: no tag */
 	__u16 reason;		/* where the MTU is 0; NO_REDIRECT: only skbs are sent to this neighbour */
-	__u16 interface;	/* the number of the egress interface; 0: none */
+	__u16 interface;	/* the number of the egress interface, 0: none; and a flag */
 	union {
 		struct {
 			__u16 device;	/* its key in `devices`, 0 if it has none */
@@ -94,6 +94,9 @@ struct hop {
 	};
 	__u32 slot_mask;	/* 0: no group */
 } __attribute__((aligned(32)));
+
+/* Only default routes have the next hop. */
+#define OF_DEFAULT_ROUTE (1 << 15)
 
 /* Flags of an interface. */
 #define FORWARDS_INET 1
@@ -131,6 +134,7 @@ enum rule_action {
 	LOOK_UP,	/* in a table; those without a route there meet the next rule */
 	SKIP_TO,	/* a place in the list, which is a later one */
 	LEAVE,		/* to the kernel */
+	LOOK_UP_SPECIFIC,	/* as LOOK_UP; those for which the table has only a default route meet the next rule too */
 };
 
 /* A rule of policy routing. Low halves of addresses come first, and IPv4 has no others. */
@@ -524,6 +528,14 @@ static __noinline __u32 next_rule(const struct generation *now, const struct por
 	return MOST_RULES;
 }
 
+/* Whether a rule uses the route that its table has: the one with this next hop, which may be none. */
+static __always_inline int uses_route(const struct generation *now, const struct rule *rule, __u32 number)
+{
+	if (rule->action == LOOK_UP_SPECIFIC && now->hops[number & (HOPS - 1)].interface & OF_DEFAULT_ROUTE)
+		return 0;
+	return number != 0;
+}
+
 /* Looks up by the rules of an interface. */
 static __noinline __u32 lookup_inet_by_rules(const struct generation *now, const struct port *port, __u32 source,
 					     __u32 destination)
@@ -547,7 +559,7 @@ static __noinline __u32 lookup_inet_by_rules(const struct generation *now, const
 			continue;
 		}
 		number = lookup_inet_in(now, rule->to, destination);
-		if (number)
+		if (uses_route(now, rule, number))
 			return number;
 		place++;
 	}
@@ -612,7 +624,7 @@ static __noinline __u32 lookup_inet6_by_rules(const struct generation *now, cons
 			continue;
 		}
 		number = lookup_inet6_in(now, rule->to, packet->destination[1], packet->destination[0]);
-		if (number)
+		if (uses_route(now, rule, number))
 			return number;
 		place++;
 	}
@@ -736,7 +748,9 @@ static __always_inline const struct port *find_port(const struct generation *now
  * kernel judges where only it uses the way back. */
 static __always_inline int objection_by(const struct hop *hop, const struct port *port)
 {
-	if (port->flags & CHECKS_STRICTLY ? hop->interface == port->number : hop->interface != 0)
+	__u16 interface = hop->interface & ~OF_DEFAULT_ROUTE;
+
+	if (port->flags & CHECKS_STRICTLY ? interface == port->number : interface != 0)
 		return 0;
 	return hop->reason == LOCAL ? WAY_BACK : SOURCE_CHECK;
 }

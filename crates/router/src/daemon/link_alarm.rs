@@ -10,7 +10,6 @@ use std::thread::{Builder, JoinHandle};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::setpriority_process;
 
 use super::error::{DaemonError, netlink, system};
 use super::wakeup::Wakeup;
@@ -19,9 +18,6 @@ use crate::netlink::event::{ControlEvent, Link};
 use crate::netlink::socket::{Received, RouteSocket, SocketError};
 use crate::netlink::uapi;
 use crate::route::LinkIndex;
-
-/// The highest one: the thread runs seldom and shortly, and packets are lost until it does.
-const PRIORITY: i32 = -20;
 
 /// Notes that a link has failed, or works again.
 pub type FailureNote = Box<dyn Fn(&Link, bool) + Send>;
@@ -78,8 +74,6 @@ fn lock(state: &Mutex<AlarmState>) -> MutexGuard<'_, AlarmState> {
 }
 
 fn watch(mut socket: RouteSocket, state: &Mutex<AlarmState>, stop: &AtomicBool, wakeup: &Wakeup) {
-    // For the calling thread alone. Without the privilege it has the priority of the others.
-    let _ = setpriority_process(None, PRIORITY);
     while !stop.load(Ordering::Relaxed) {
         let mut fds = [socket.as_fd(), wakeup.fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         let waited = poll(&mut fds, None);

@@ -209,6 +209,7 @@ impl Sources<'_> {
         for (index, action) in self.routing.sets.next_hops.iter() {
             self.adjacency(action).into_iter().for_each(|adjacency| adjacencies.set(index, adjacency));
         }
+        self.routing.sets.of_default_routes().for_each(|hop| adjacencies.mark_default(hop));
         adjacencies
     }
 
