@@ -186,6 +186,38 @@ fn a_table_without_a_route_leads_to_the_next_rule(engine: &str) {
     ruled.end();
 }
 
+/// The two rules that WireGuard's wg-quick makes: the main table decides, except by its default route.
+const OF_TUNNEL: [&str; 2] =
+    ["lookup main suppress_prefixlength 0 pref 100", "not fwmark 0xca6c lookup 100 pref 101"];
+
+fn default_routes_of_the_main_table_may_not_count(engine: &str) {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let ruled = Ruled::new(engine);
+    let ip = |line: &str| ruled.lab.router.ip(line);
+    ip("route add default via 10.0.1.2");
+    ip("-6 route add default via 2001:db8:1::2");
+    ruled.check(false, Fate::Lost, "the main table leads back");
+    ruled.rules("add", &OF_TUNNEL);
+    ruled.rules("add", &OF_TUNNEL.map(|rule| format!("-6 {rule}")).each_ref().map(String::as_str));
+    ruled.check(false, Fate::ByRouter, "the default route of table 100");
+    ruled.check(true, Fate::ByRouter, "the same for IPv6");
+    ip("route replace default nexthop via 10.0.1.2 nexthop via 10.0.1.3");
+    ruled.check(false, Fate::ByRouter, "groups do not count either");
+    ip("route replace default via 10.0.1.2 table 100");
+    ruled.check(false, Fate::Lost, "table 100 leads back");
+    ip(&format!("route add {THERE} via 10.0.2.2"));
+    ruled.check(false, Fate::ByRouter, "other routes of the main table count");
+    ip(&format!("route del {THERE}"));
+    ip("route replace default via 10.0.2.2 table 100");
+    ip("route replace blackhole default");
+    ruled.check(false, Fate::Lost, "a route that drops packets counts");
+    let said = ruled.program.output();
+    assert!(!said.contains("ip rule"), "{said}");
+    ruled.end();
+}
+
 /// Rules that the router does not apply leave packets to the kernel: those that they may select.
 fn what_the_router_does_not_know_is_left_to_the_kernel(engine: &str) {
     if !may_run(&PROGRAMS) {
@@ -233,5 +265,6 @@ macro_rules! with_each_engine {
 with_each_engine!(
     the_router_looks_up_in_the_tables_that_rules_choose,
     a_table_without_a_route_leads_to_the_next_rule,
+    default_routes_of_the_main_table_may_not_count,
     what_the_router_does_not_know_is_left_to_the_kernel,
 );

@@ -32,6 +32,7 @@
 #define PORTS (1 << PORT_BITS)
 #define DEVICES (1 << 10)
 #define RULES (1 << 12)
+#define FAILED (1 << 12)
 
 /* Members of a group at most. */
 #define MEMBERS 64
@@ -65,6 +66,7 @@ enum reason {
 	BROADCAST,
 	POLICY_RULE,
 	NO_MULTI_BUFFER,
+	LINK_FAILED,
 };
 
 /* Room for more, because indices are masked. */
@@ -83,7 +85,7 @@ struct hop {
 	__u16 mtu;		/* for IPv4; 0 unless this is a neighbour */
 	__u16 vlan;		/* 0: no tag */
 	__u16 reason;		/* where the MTU is 0, and of neighbours that do not get all frames: NO_REDIRECT, NO_MULTI_BUFFER */
-	__u16 interface;	/* the number of the egress interface; 0: none */
+	__u16 interface;	/* the number of the egress interface, 0: none; and a flag */
 	union {
 		struct {
 			__u16 device;	/* its key in `devices`, 0 if it has none */
@@ -93,6 +95,9 @@ struct hop {
 	};
 	__u32 slot_mask;	/* 0: no group */
 } __attribute__((aligned(32)));
+
+/* Only default routes have the next hop. */
+#define OF_DEFAULT_ROUTE (1 << 15)
 
 /* Flags of an interface. */
 #define FORWARDS_INET 1
@@ -130,6 +135,7 @@ enum rule_action {
 	LOOK_UP,	/* in a table; those without a route there meet the next rule */
 	SKIP_TO,	/* a place in the list, which is a later one */
 	LEAVE,		/* to the kernel */
+	LOOK_UP_SPECIFIC,	/* as LOOK_UP; those for which the table has only a default route meet the next rule too */
 };
 
 /* A rule of policy routing. Low halves of addresses come first, and IPv4 has no others. */
@@ -167,6 +173,7 @@ struct generation {
 	struct port ports[PORTS];
 	struct rule_list rule_lists[INTERFACES];
 	struct rule rules[RULES];
+	__u32 failed[FAILED];		/* the device whose link has failed, by the low bits of its index */
 	__u64 flow_seed;
 	__u64 port_factor;		/* of the hash by which an interface is found */
 	__u32 leaf_bytes;		/* of dir18: 1 or 2 */
@@ -523,6 +530,14 @@ static __noinline __u32 next_rule(const struct generation *now, const struct por
 	return MOST_RULES;
 }
 
+/* Whether a rule uses the route that its table has: the one with this next hop, which may be none. */
+static __always_inline int uses_route(const struct generation *now, const struct rule *rule, __u32 number)
+{
+	if (rule->action == LOOK_UP_SPECIFIC && now->hops[number & (HOPS - 1)].interface & OF_DEFAULT_ROUTE)
+		return 0;
+	return number != 0;
+}
+
 /* Looks up by the rules of an interface. */
 static __noinline __u32 lookup_inet_by_rules(const struct generation *now, const struct port *port, __u32 source,
 					     __u32 destination)
@@ -546,7 +561,7 @@ static __noinline __u32 lookup_inet_by_rules(const struct generation *now, const
 			continue;
 		}
 		number = lookup_inet_in(now, rule->to, destination);
-		if (number)
+		if (uses_route(now, rule, number))
 			return number;
 		place++;
 	}
@@ -611,7 +626,7 @@ static __noinline __u32 lookup_inet6_by_rules(const struct generation *now, cons
 			continue;
 		}
 		number = lookup_inet6_in(now, rule->to, packet->destination[1], packet->destination[0]);
-		if (number)
+		if (uses_route(now, rule, number))
 			return number;
 		place++;
 	}
@@ -735,7 +750,9 @@ static __always_inline const struct port *find_port(const struct generation *now
  * kernel judges where only it uses the way back. */
 static __always_inline int objection_by(const struct hop *hop, const struct port *port)
 {
-	if (port->flags & CHECKS_STRICTLY ? hop->interface == port->number : hop->interface != 0)
+	__u16 interface = hop->interface & ~OF_DEFAULT_ROUTE;
+
+	if (port->flags & CHECKS_STRICTLY ? interface == port->number : interface != 0)
 		return 0;
 	return hop->reason == LOCAL ? WAY_BACK : SOURCE_CHECK;
 }
@@ -785,6 +802,12 @@ static __noinline int source_objection6(const struct generation *now, const stru
 		return WAY_BACK;
 	number = lookup_inet6_in(now, port->flags >> TABLE_SHIFT, high, low);
 	return objection_back(now, number, port);
+}
+
+/* Whether the link of a next hop has failed, and the tables may not have followed yet. */
+static __always_inline int has_failed(const struct generation *now, const struct hop *hop)
+{
+	return now->failed[hop->ifindex & (FAILED - 1)] == hop->ifindex;
 }
 
 /* The source check does not apply to packets for this host or for all stations of a network, which the kernel checks. */
@@ -903,6 +926,8 @@ static __always_inline const struct hop *forward_inet(struct frame frame, const 
 		return not_forwarded_for(state, objection);
 	if (total > hop->mtu && !segments_fit(frame, hop->ifindex, hop->mtu))
 		return not_forwarded_for(state, mtu_reason(hop, number));
+	if (has_failed(now, hop))
+		return not_forwarded_for(state, LINK_FAILED);
 	if (ip->ttl <= 1)
 		return not_forwarded_for(state, TTL_EXPIRED);
 	objection = objection_of_device(frame, hop);
@@ -960,6 +985,8 @@ static __always_inline const struct hop *forward_inet6(struct frame frame, const
 		return not_forwarded_for(state, objection);
 	if (total > hop->mtu6 && !segments_fit(frame, hop->ifindex, hop->mtu6))
 		return not_forwarded_for(state, mtu_reason(hop, number));
+	if (has_failed(now, hop))
+		return not_forwarded_for(state, LINK_FAILED);
 	if (ip->hop_limit <= 1)
 		return not_forwarded_for(state, TTL_EXPIRED);
 	objection = objection_of_device(frame, hop);
@@ -1215,7 +1242,7 @@ int forward_skb_observed(struct __sk_buff *skb)
 	return forward_at_tcx(skb, 1);
 }
 
-_Static_assert((REASONS & (REASONS - 1)) == 0 && NO_MULTI_BUFFER <= REASONS, "reasons are masked");
+_Static_assert((REASONS & (REASONS - 1)) == 0 && LINK_FAILED <= REASONS, "reasons are masked");
 _Static_assert(DEVICES <= 1 << 16, "a next hop has 16 bits for the key of its device");
 _Static_assert(sizeof(struct branch) == 64 && sizeof(struct leaf) == 64, "lines are cache lines");
 _Static_assert(sizeof(struct hop) == 32 && sizeof(struct port) == 16 && sizeof(struct rule_list) == 8 &&

@@ -3,6 +3,8 @@
 //! [`Adjacency`] is the concept, for the control plane, the explanation and the XDP engine. `CompiledAdjacency` is its
 //! form for the loop: it has the Ethernet header ready to copy, and its size and alignment keep it in one cache line.
 
+use std::collections::BTreeSet;
+
 use fullview_table::{Family, NextHop};
 
 use crate::burst::FRAME_CAPACITY;
@@ -41,7 +43,10 @@ pub enum Adjacency {
 
 /// The adjacencies of the next hops of all tables and both families, by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Adjacencies(Vec<Option<Adjacency>>);
+pub struct Adjacencies {
+    known: Vec<Option<Adjacency>>,
+    of_default_routes: BTreeSet<NextHop>,
+}
 
 impl Adjacencies {
     /// No adjacencies.
@@ -51,27 +56,42 @@ impl Adjacencies {
 
     /// Sets the adjacency of a next hop.
     pub fn set(&mut self, hop: NextHop, adjacency: Adjacency) {
-        if self.0.len() <= hop.index() {
-            self.0.resize(hop.index() + 1, None);
+        if self.known.len() <= hop.index() {
+            self.known.resize(hop.index() + 1, None);
         }
-        self.0[hop.index()] = Some(adjacency);
+        self.known[hop.index()] = Some(adjacency);
+    }
+
+    /// Says that only default routes have this next hop, or group of next hops.
+    pub fn mark_default(&mut self, hop: NextHop) {
+        self.of_default_routes.insert(hop);
+    }
+
+    /// Whether only default routes have this next hop.
+    pub fn is_default(&self, hop: NextHop) -> bool {
+        self.of_default_routes.contains(&hop)
+    }
+
+    /// The next hops that only default routes have.
+    pub fn of_default_routes(&self) -> impl Iterator<Item = NextHop> + '_ {
+        self.of_default_routes.iter().copied()
     }
 
     /// Removes the adjacency of a next hop.
     pub fn remove(&mut self, hop: NextHop) {
-        if let Some(adjacency) = self.0.get_mut(hop.index()) {
+        if let Some(adjacency) = self.known.get_mut(hop.index()) {
             *adjacency = None;
         }
     }
 
     /// The adjacency of a next hop.
     pub fn get(&self, hop: NextHop) -> Option<Adjacency> {
-        *self.0.get(hop.index())?
+        *self.known.get(hop.index())?
     }
 
     /// All next hops that have an adjacency.
     pub fn iter(&self) -> impl Iterator<Item = (NextHop, Adjacency)> + '_ {
-        let numbered = (0..=NextHop::MAX).map(NextHop).zip(&self.0);
+        let numbered = (0..=NextHop::MAX).map(NextHop).zip(&self.known);
         numbered.filter_map(|(hop, adjacency)| adjacency.map(|adjacency| (hop, adjacency)))
     }
 }
@@ -185,7 +205,7 @@ impl CompiledAdjacencies {
         adjacencies: &Adjacencies,
         interfaces: &[Interface],
     ) -> Result<CompiledAdjacencies, (NextHop, u16)> {
-        let mut entries = vec![CompiledAdjacency::MISSING; adjacencies.0.len()];
+        let mut entries = vec![CompiledAdjacency::MISSING; adjacencies.known.len()];
         for (hop, adjacency) in adjacencies.iter() {
             entries[hop.index()] =
                 CompiledAdjacency::new(adjacency, interfaces).map_err(|interface| (hop, interface))?;

@@ -47,6 +47,9 @@ impl Display for RulePrefix {
 pub enum PolicyAction {
     /// They are looked up in this table, by its index in the view. Those without a route there meet the next rule.
     LookUp(u16),
+    /// As [`Self::LookUp`], except that default routes do not count: packets for which the table has no other route meet the
+    /// next rule (`suppress_prefixlength 0`).
+    LookUpSpecific(u16),
     /// They meet the rule at this place of the list next, which is a later one. There may be none.
     SkipTo(u8),
     /// The slow path decides.
@@ -152,7 +155,7 @@ fn compile_one(
 ) -> Result<CompiledRule, RuleError> {
     let PolicyRule { priority, source, destination, inverted, action } = *rule;
     match action {
-        PolicyAction::LookUp(table) if usize::from(table) >= tables => {
+        PolicyAction::LookUp(table) | PolicyAction::LookUpSpecific(table) if usize::from(table) >= tables => {
             return Err(RuleError::Table { priority, table, tables });
         }
         PolicyAction::SkipTo(to) if usize::from(to) <= place => {

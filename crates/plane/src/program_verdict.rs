@@ -84,11 +84,13 @@ pub enum XdpReason {
     PolicyRule,
     /// The frame is in several buffers, and the driver of the egress interface takes no such frames from XDP programs.
     NoMultiBuffer,
+    /// The link that it would leave by has failed, and the tables have not followed yet.
+    LinkFailed,
 }
 
 impl XdpReason {
     /// All reasons in the order of their counters.
-    pub const ALL: [XdpReason; 23] = [
+    pub const ALL: [XdpReason; 24] = [
         XdpReason::TooShort,
         XdpReason::NoInterface,
         XdpReason::OtherStation,
@@ -112,6 +114,7 @@ impl XdpReason {
         XdpReason::Broadcast,
         XdpReason::PolicyRule,
         XdpReason::NoMultiBuffer,
+        XdpReason::LinkFailed,
     ];
 
     /// Whether the program drops packets for this reason.
@@ -134,14 +137,14 @@ impl XdpReason {
     /// loop does not know what only the program lacks.
     pub fn fits(self, verdict: Verdict) -> bool {
         use XdpReason::{
-            NoHeadroom, NoMultiBuffer, NoRedirect, NotForwarding, PolicyRule, RouterStalled, TooBig, WayBack,
+            LinkFailed, NoHeadroom, NoMultiBuffer, NoRedirect, NotForwarding, PolicyRule, RouterStalled,
+            TooBig, WayBack,
         };
         match self {
             // The program follows fewer rules of policy routing for a packet.
             PolicyRule => true,
-            NoHeadroom | NoMultiBuffer | NoRedirect | NotForwarding | RouterStalled | TooBig | WayBack => {
-                true
-            }
+            LinkFailed | NoHeadroom | NoMultiBuffer | NoRedirect | NotForwarding | RouterStalled | TooBig
+            | WayBack => true,
             XdpReason::Checksum => verdict == Verdict::Drop(Reason::Checksum),
             XdpReason::TtlExpired => {
                 matches!(verdict, Verdict::Drop(Reason::TtlExpired | Reason::HopLimitExpired))
@@ -183,6 +186,7 @@ impl XdpReason {
             XdpReason::Broadcast => "broadcast",
             XdpReason::PolicyRule => "policy_rule",
             XdpReason::NoMultiBuffer => "no_multi_buffer",
+            XdpReason::LinkFailed => "link_failed",
         }
     }
 }

@@ -11,7 +11,8 @@
 //! For one burst, a worker may use the view before a change together with the FIB after it. A next hop that the view does
 //! not know yet gives the verdict [`crate::verdict::Reason::NoAdjacency`], and the slow path may still resolve it.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use arc_swap::cache::Cache;
@@ -20,7 +21,7 @@ use fullview_table::fib::Fib;
 use fullview_table::fib::framework::SharedReader;
 use fullview_table::group::SharedGroupReader;
 
-use crate::adjacency::{Adjacencies, CompiledAdjacencies, NO_INTERFACE};
+use crate::adjacency::{Adjacencies, Adjacency, CompiledAdjacencies, NO_INTERFACE};
 use crate::interface::{Interface, SourceCheck};
 use crate::policy::{self, CompiledRule};
 use ports::PortTable;
@@ -99,6 +100,8 @@ pub struct View {
     checks_sources: bool,
     /// Whether any interface sends ICMP redirects.
     has_redirects: bool,
+    /// The view that this one was made from: its next hops keep their meaning until no worker uses this one.
+    origin: Option<Arc<View>>,
 }
 
 impl View {
@@ -125,7 +128,7 @@ impl View {
         let checks_sources =
             parts.interfaces.iter().any(|interface| interface.source_check != SourceCheck::Off);
         let has_redirects = parts.interfaces.iter().any(|interface| interface.redirects);
-        Ok(View { parts, ports, adjacencies, rules, checks_sources, has_redirects })
+        Ok(View { parts, ports, adjacencies, rules, checks_sources, has_redirects, origin: None })
     }
 
     /// The parts it was compiled from.
@@ -188,28 +191,100 @@ fn rules_of(interface: &Interface, tables: usize) -> Result<[Box<[CompiledRule]>
 }
 
 /// The writer's end, which publishes views.
-pub struct Views(Arc<ArcSwap<View>>);
+pub struct Views {
+    current: Arc<ArcSwap<View>>,
+    failures: ViewLinkFailures,
+}
 
 impl Views {
     /// Publishes the first view.
     pub fn new(view: View) -> Views {
-        Views(Arc::new(ArcSwap::from_pointee(view)))
+        let current = Arc::new(ArcSwap::from_pointee(view));
+        Views { failures: ViewLinkFailures::new(Arc::clone(&current)), current }
     }
 
-    /// Publishes a view; workers use it from their next burst on.
-    pub fn publish(&self, view: View) {
-        self.0.store(Arc::new(view));
+    /// Publishes a view; workers use it from their next burst on. Where links have failed that it has not
+    /// left yet, another one that is made of it is published instead, and keeps it alive.
+    pub fn publish(&self, view: View) -> Arc<View> {
+        let view = Arc::new(view);
+        self.failures.publish(&view);
+        view
+    }
+
+    /// What notes failed links, from any thread.
+    pub fn link_failures(&self) -> ViewLinkFailures {
+        self.failures.clone()
     }
 
     /// The current view.
     pub fn current(&self) -> Arc<View> {
-        self.0.load_full()
+        self.current.load_full()
     }
 
     /// A reader for one worker.
     pub fn reader(&self) -> ViewReader {
-        ViewReader(Cache::new(Arc::clone(&self.0)))
+        ViewReader(Cache::new(Arc::clone(&self.current)))
     }
+}
+
+/// Leaves failed links before the next view does: the slow path gets the packets. Clones share the links.
+#[derive(Clone)]
+pub struct ViewLinkFailures {
+    current: Arc<ArcSwap<View>>,
+    /// The names of interfaces. Views are published only while this is locked, so that none is overwritten by an older one.
+    failed: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl ViewLinkFailures {
+    fn new(current: Arc<ArcSwap<View>>) -> ViewLinkFailures {
+        ViewLinkFailures { current, failed: Arc::default() }
+    }
+
+    /// Notes that the link of an interface has failed, or works again. Interfaces are noted by their names, whether a view
+    /// has them or not.
+    pub fn note(&self, interface: &str, has_failed: bool) {
+        // No code that holds the lock panics.
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        match has_failed {
+            true => _ = failed.insert(interface.to_owned()),
+            false => _ = failed.remove(interface),
+        }
+        let current = self.current.load_full();
+        let origin = current.origin.as_ref().unwrap_or(&current);
+        self.current.store(without_failed(origin, &failed));
+    }
+
+    fn publish(&self, view: &Arc<View>) {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        self.current.store(without_failed(view, &failed));
+    }
+}
+
+/// A view like this one, in which no packet leaves by failed links; this one, if that is so already.
+fn without_failed(view: &Arc<View>, failed: &BTreeSet<String>) -> Arc<View> {
+    let has_failed = |number: u16| {
+        view.interface(number).is_some_and(|interface| interface.up && failed.contains(&interface.name))
+    };
+    let numbers: Vec<u16> =
+        (0..).take(view.parts.interfaces.len()).filter(|number| has_failed(*number)).collect();
+    if numbers.is_empty() {
+        return Arc::clone(view);
+    }
+    let adjacencies = left_to_slow_path(&view.parts.adjacencies, &numbers);
+    let parts = ViewParts { adjacencies, ..view.parts.clone() };
+    let left = View::new(parts).map(|left| View { origin: Some(Arc::clone(view)), ..left });
+    // The other parts are as they were, so this cannot fail.
+    left.map_or_else(|_| Arc::clone(view), Arc::new)
+}
+
+fn left_to_slow_path(all: &Adjacencies, interfaces: &[u16]) -> Adjacencies {
+    let mut left = all.clone();
+    for (hop, adjacency) in all.iter() {
+        if matches!(adjacency, Adjacency::Neighbor { interface, .. } if interfaces.contains(&interface)) {
+            left.set(hop, Adjacency::Local);
+        }
+    }
+    left
 }
 
 /// A worker's end. It compares one pointer, and counts a reference only after a new view was published.
@@ -232,7 +307,6 @@ impl ViewReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adjacency::Adjacency;
     use crate::wire::ethernet::Mac;
     use fullview_table::fib::{Algorithm, linear::Linear};
     use fullview_table::{NextHop, Rib};
@@ -284,5 +358,36 @@ mod tests {
         views.publish(View::new(parts(vec![on(0, None), on(1, None)])).unwrap());
         assert_eq!(reader.view().parts().interfaces.len(), 2);
         assert!(Arc::ptr_eq(reader.view(), &views.current()));
+    }
+
+    #[test]
+    fn next_hops_by_a_failed_link_are_left_to_the_slow_path() {
+        let view = |up| {
+            let mut parts = parts(vec![on(0, None), Interface { up, ..on(1, None) }]);
+            for interface in [0, 1] {
+                let adjacency = Adjacency::Neighbor { interface, mac: Mac([2; 6]) };
+                parts.adjacencies.set(NextHop(interface + 1), adjacency);
+            }
+            View::new(parts).unwrap()
+        };
+        let views = Views::new(view(true));
+        let (before, failures) = (views.current(), views.link_failures());
+        let is_left = || {
+            let view = views.current();
+            [1, 2].map(|hop| view.parts().adjacencies.get(NextHop(hop)) == Some(Adjacency::Local))
+        };
+        failures.note("port1", true);
+        failures.note("port7", true);
+        assert_eq!(is_left(), [false, true]);
+        let kept = Arc::downgrade(&before);
+        drop(before);
+        assert!(kept.upgrade().is_some(), "its next hops are in use");
+        let still_up = views.publish(view(true));
+        assert_eq!((is_left(), kept.upgrade().is_none()), ([false, true], true));
+        failures.note("port1", false);
+        assert!(Arc::ptr_eq(&views.current(), &still_up));
+        failures.note("port1", true);
+        let followed = views.publish(view(false));
+        assert!(Arc::ptr_eq(&views.current(), &followed), "it leaves the link itself");
     }
 }

@@ -45,6 +45,7 @@ fn adjacencies() -> Adjacencies {
         Adjacency::Prohibit,
     ];
     (5..).zip(kinds).for_each(|(hop, kind)| adjacencies.set(NextHop(hop), kind));
+    [1, 12].into_iter().for_each(|hop| adjacencies.mark_default(NextHop(hop)));
     adjacencies
 }
 
@@ -85,6 +86,7 @@ fn rules() -> InterfaceRules {
             PolicyRule { priority: 10, source: punted, action: PolicyAction::Punt, ..all },
             PolicyRule { priority: 20, destination: skipping, action: skips, ..all },
             PolicyRule { priority: 30, source: elsewhere, inverted: true, action: to_2, ..all },
+            PolicyRule { priority: 35, source: elsewhere, action: PolicyAction::LookUpSpecific(2), ..all },
             all,
         ]
     };
@@ -402,6 +404,14 @@ fn steps_read_as_sentences() {
         ruled((1, 4))[2..4],
         ["rule 20: passes over rules that follow", "rule 40: look up in table 1"]
     );
+    assert_eq!(
+        ruled((5, 3))[2..4],
+        [
+            "rule 35: the default route of table 2 does not count, the next rule decides",
+            "rule 40: look up in table 1"
+        ]
+    );
+    assert_eq!(ruled((5, 1))[2], "rule 35: look up in table 2");
     assert_eq!(
         ruled((3, 1))[2..],
         ["rule 10: leaves the packet to the host", "handed to the host: policy_rule"]

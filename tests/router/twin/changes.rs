@@ -224,7 +224,7 @@ impl Changes {
             false => (format!("10.0.{side}.0/24"), self.one(&PREFIXES)),
             true => (format!("2001:db8:{side}::/64"), self.one(&PREFIXES6)),
         };
-        match self.0.random_range(0..14) {
+        match self.0.random_range(0..16) {
             0..3 => format!("iif eth{side}"),
             3..6 => format!("from {from}"),
             6..8 => format!("to {to}"),
@@ -233,16 +233,20 @@ impl Changes {
             10 => "fwmark 7".into(),
             11 => format!("from {from} ipproto {}", self.one(&["udp", "tcp"])),
             12 => format!("to {to} tos 0x10"),
+            13 => format!("from {from} ipproto udp sport {}", self.one(&["7", "1000-2000"])),
+            14 => format!("to {to} ipproto udp dport {}", self.one(&["7", "9-40000"])),
             _ => "from all".into(),
         }
     }
 
     fn target(&mut self) -> String {
-        match self.0.random_range(0..16) {
-            0..8 => "lookup 100".into(),
+        match self.0.random_range(0..18) {
+            0..7 => "lookup 100".into(),
+            7 => "lookup 100 suppress_prefixlength 0".into(),
             8..10 => "lookup main".into(),
             10 => "lookup 200".into(),
-            11 => "lookup main suppress_prefixlength 0".into(),
+            11 | 16 => "lookup main suppress_prefixlength 0".into(),
+            17 => format!("lookup main suppress_prefixlength {}", self.one(&[16, 24])),
             12..14 => format!("goto {}", self.one(&[110, 120, 32_766])),
             14 => "nop".into(),
             _ => self.one(&["blackhole", "unreachable", "prohibit"]).into(),

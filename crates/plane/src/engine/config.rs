@@ -80,6 +80,9 @@ const RULES_INET6: u16 = 32;
 /// The table is above the flags.
 const TABLE_SHIFT: u32 = 8;
 
+/// A flag beside the number of the egress interface.
+const OF_DEFAULT_ROUTE: u16 = 1 << 15;
+
 /// The word of `struct hop` with the reason and the interface.
 const REASON_WORD: usize = 5;
 
@@ -90,6 +93,8 @@ pub struct XdpConfig {
     pub interfaces: Vec<XdpInterface>,
     /// Next hops in any order; packets with other next hops are passed.
     pub next_hops: Vec<(NextHop, XdpNextHop)>,
+    /// Those of the next hops that only default routes have.
+    pub of_default_routes: Vec<NextHop>,
     /// Rules of policy routing, of the interfaces that have any.
     pub rules: Vec<XdpRules>,
     /// The seed of the flow hash.
@@ -119,6 +124,7 @@ impl CompiledConfig {
             next_hop.check(*hop)?;
             compiled.set(*hop, next_hop.words(&mut slots, keys));
         }
+        config.of_default_routes.iter().for_each(|hop| compiled.mark_default(*hop));
         fits("slots of groups and their members", slots.len(), SLOTS)?;
         compiled.slots = pairs(&slots);
         compiled.ports = IngressTable::new(&config.interfaces, &config.rules)?;
@@ -129,6 +135,13 @@ impl CompiledConfig {
 
     fn set(&mut self, hop: NextHop, words: [u32; HOP]) {
         self.hops[hop.index() * HOP..][..HOP].copy_from_slice(&words);
+    }
+
+    /// A next hop without configuration is no neighbour in any case.
+    fn mark_default(&mut self, hop: NextHop) {
+        if let Some(word) = self.hops.get_mut(hop.index() * HOP + REASON_WORD) {
+            *word |= half_words(0, OF_DEFAULT_ROUTE);
+        }
     }
 }
 

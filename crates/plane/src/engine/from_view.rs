@@ -45,7 +45,8 @@ impl XdpConfig {
         next_hops.extend(numbers.map(|group| (group, XdpNextHop::Group(groups.members(group).to_vec()))));
         let rules = (0..).take(parts.interfaces.len()).filter_map(|number| rules(view, number));
         let (interfaces, rules) = (ingress.collect(), rules.collect());
-        XdpConfig { interfaces, next_hops, rules, flow_seed: parts.policy.flow_seed }
+        let of_default_routes = parts.adjacencies.of_default_routes().collect();
+        XdpConfig { interfaces, next_hops, of_default_routes, rules, flow_seed: parts.policy.flow_seed }
     }
 }
 

@@ -43,7 +43,7 @@ use crate::port::sys::SharedWords;
 /// A generation and its contents.
 pub(super) struct Generation {
     pub map: MapData,
-    memory: SharedWords,
+    pub memory: Arc<SharedWords>,
     /// The first levels of VRF tables, of both generations alternately.
     vrfs: Arc<SharedWords>,
     number: usize,
@@ -97,7 +97,7 @@ impl Generation {
         room: usize,
         vrfs: Arc<SharedWords>,
     ) -> Result<Generation, EngineError> {
-        let memory = SharedWords::new(map.fd().as_fd(), BYTES).map_err(EngineError::Mapping)?;
+        let memory = Arc::new(SharedWords::new(map.fd().as_fd(), BYTES).map_err(EngineError::Mapping)?);
         store(&memory.words()[NUMBER.range()], &[number as u32]);
         let tables = std::iter::once(TableCopy::main()).chain((0..room).map(|_| TableCopy::new())).collect();
         Ok(Generation { map, memory, vrfs, number, tables, config: 0, hops: 0, slots: 0 })

@@ -33,6 +33,8 @@ pub(super) const REASONS: usize = 32;
 pub(super) const RULES: usize = 1 << 12;
 /// Words of a rule.
 pub(super) const RULE: usize = 20;
+/// Places for devices whose links have failed.
+pub(super) const FAILED: usize = 1 << 12;
 /// Words of the place of an interface's two lists of rules.
 pub(super) const RULE_LIST: usize = 2;
 /// VRFs that an interface can name.
@@ -71,7 +73,9 @@ pub(super) const GROUP_SLOTS: WordRange = WordRange::after(NEXT_HOPS, SLOTS / 2)
 pub(super) const INTERFACES: WordRange = WordRange::after(GROUP_SLOTS, PORTS * PORT);
 pub(super) const RULE_LISTS: WordRange = WordRange::after(INTERFACES, COUNTED * RULE_LIST);
 pub(super) const POLICY_RULES: WordRange = WordRange::after(RULE_LISTS, RULES * RULE);
-pub(super) const FLOW_SEED: WordRange = WordRange::after(POLICY_RULES, 2);
+/// Places for devices whose links have failed: each device has that of its index modulo [`FAILED`].
+pub(super) const FAILED_DEVICES: WordRange = WordRange::after(POLICY_RULES, FAILED);
+pub(super) const FLOW_SEED: WordRange = WordRange::after(FAILED_DEVICES, 2);
 pub(super) const PORT_FACTOR: WordRange = WordRange::after(FLOW_SEED, 2);
 pub(super) const DIR18_LEAF_BYTES: WordRange = WordRange::after(PORT_FACTOR, 1);
 pub(super) const NUMBER: WordRange = WordRange::after(DIR18_LEAF_BYTES, 1);

@@ -28,6 +28,7 @@ mod error;
 mod from_view;
 mod generation;
 mod layout;
+mod link_failures;
 mod observed;
 mod rules;
 mod section_copy;
@@ -42,6 +43,7 @@ pub use config::{XdpConfig, XdpInterface, XdpNextHop};
 pub use counters::XdpCounters;
 pub use error::EngineError;
 pub use from_view::XdpDevice;
+pub use link_failures::LinkFailures;
 pub use observed::ProgramObserver;
 pub use rules::XdpRules;
 pub use table_images::{INET_ALGORITHM, INET6_ALGORITHM};
@@ -183,6 +185,11 @@ impl Engine {
     /// kernel once the last one is older than a second.
     pub fn report(&self, time: ReportTime) {
         self.generations.iter().for_each(|generation| generation.report(time.ticks()));
+    }
+
+    /// What tells the program of failed links, from any thread.
+    pub fn link_failures(&self) -> LinkFailures {
+        LinkFailures::new(self.generations.each_ref().map(|generation| Arc::clone(&generation.memory)))
     }
 
     fn switch(&mut self) -> Result<usize, EngineError> {

@@ -70,6 +70,7 @@ fn words(place: u32, rule: &CompiledRule) -> [u32; RULE] {
         PolicyAction::LookUp(table) => (0, table.into()),
         PolicyAction::SkipTo(place) => (1, place.into()),
         PolicyAction::Punt => (2, 0),
+        PolicyAction::LookUpSpecific(table) => (3, table.into()),
     };
     let mut words = [0; RULE];
     let addresses = [rule.source, rule.destination].map(|MaskedAddress { bits, mask }| [bits, mask]);

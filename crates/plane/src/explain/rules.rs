@@ -30,7 +30,10 @@ impl Path<'_> {
             self.steps.push(Step::Rule { priority: rule.priority, decision });
             match (decision, rule.action) {
                 (RuleDecision::Punts, _) => return Err(Verdict::Punt(Punt::PolicyRule)),
-                (RuleDecision::Table(_), PolicyAction::LookUp(table)) => return Ok(table),
+                (
+                    RuleDecision::Table(_),
+                    PolicyAction::LookUp(table) | PolicyAction::LookUpSpecific(table),
+                ) => return Ok(table),
                 (_, PolicyAction::SkipTo(to)) => first = to,
                 _ => {}
             }
@@ -46,6 +49,15 @@ impl Path<'_> {
                 true => RuleDecision::Table(self.names.table(table)),
                 false => RuleDecision::NoRoute(self.names.table(table)),
             },
+            PolicyAction::LookUpSpecific(table) => {
+                let hop = self.next_hop(table, headers.destination);
+                let is_default = self.view.parts().adjacencies.of_default_routes().any(|of| of == hop);
+                match (hop.is_some(), is_default) {
+                    (false, _) => RuleDecision::NoRoute(self.names.table(table)),
+                    (true, true) => RuleDecision::OnlyDefault(self.names.table(table)),
+                    (true, false) => RuleDecision::Table(self.names.table(table)),
+                }
+            }
         }
     }
 }

@@ -111,6 +111,8 @@ pub enum RuleDecision {
     Table(u32),
     /// This table has no route to the destination, so the next rule decides.
     NoRoute(u32),
+    /// This table has only a default route to the destination, which does not count, so the next rule decides.
+    OnlyDefault(u32),
     /// Some of the rules that follow are passed over.
     Skips,
     /// The slow path decides.
@@ -123,6 +125,9 @@ impl Display for RuleDecision {
             RuleDecision::Table(table) => write!(f, "look up in table {table}"),
             RuleDecision::NoRoute(table) => {
                 write!(f, "table {table} has no route to the destination, the next rule decides")
+            }
+            RuleDecision::OnlyDefault(table) => {
+                write!(f, "the default route of table {table} does not count, the next rule decides")
             }
             RuleDecision::Skips => f.write_str("passes over rules that follow"),
             RuleDecision::Punts => f.write_str("leaves the packet to the host"),

@@ -3,7 +3,10 @@
 //! A table without a route to the destination is passed over, so this looks the destination up, table by table. The lookup
 //! stage does it once more in the table that was chosen, with the rest of the burst.
 
+use fullview_table::NextHop;
+
 use super::keys::{Destination, TableKeys};
+use crate::adjacency::Adjacencies;
 use crate::burst::Slot;
 use crate::policy::{CompiledRule, PolicyAction};
 use crate::verdict::{Punt, Reason, Verdict};
@@ -15,7 +18,7 @@ use crate::wire::ipv6::Ipv6Packet;
 #[cold]
 pub(super) fn choose_table(
     tables: &mut [TableKeys],
-    rules: &[CompiledRule],
+    (rules, adjacencies): (&[CompiledRule], &Adjacencies),
     packet: &Slot,
     destination: &Destination,
 ) -> Result<usize, Verdict> {
@@ -32,7 +35,14 @@ pub(super) fn choose_table(
             PolicyAction::SkipTo(place) => next = place.into(),
             PolicyAction::LookUp(table) => {
                 let table = usize::from(table);
-                if next == rules.len() || has_route(&mut tables[table], destination) {
+                if next == rules.len() || route(&mut tables[table], destination).is_some() {
+                    return Ok(table);
+                }
+            }
+            PolicyAction::LookUpSpecific(table) => {
+                let table = usize::from(table);
+                let hop = route(&mut tables[table], destination);
+                if hop.is_some() && !adjacencies.is_default(hop) {
                     return Ok(table);
                 }
             }
@@ -52,9 +62,9 @@ fn addresses(packet: &Slot, destination: &Destination) -> (u128, u128) {
     }
 }
 
-fn has_route(table: &mut TableKeys, destination: &Destination) -> bool {
+fn route(table: &mut TableKeys, destination: &Destination) -> NextHop {
     match destination {
-        Destination::Inet(addr) => table.inet.find(*addr).is_some(),
-        Destination::Inet6(addr) => table.inet6.find(*addr).is_some(),
+        Destination::Inet(addr) => table.inet.find(*addr),
+        Destination::Inet6(addr) => table.inet6.find(*addr),
     }
 }

@@ -55,6 +55,7 @@ fn judge(state: &mut StageState, view: &View, packet: &mut Slot) -> Result<(Dest
         // The way back may be another table's.
         (false, _) if interface.source_check != SourceCheck::Off => Err(Verdict::Punt(Punt::WayBack)),
         (false, rules) => {
+            let rules = (rules, &view.parts().adjacencies);
             let table = rules::choose_table(&mut state.tables, rules, packet, &destination)?;
             Ok((destination, table))
         }

@@ -9,6 +9,7 @@ mod counts;
 mod death;
 mod dut;
 mod frames;
+mod link_failures;
 mod observed;
 mod passes;
 mod rules;

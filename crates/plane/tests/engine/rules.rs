@@ -56,10 +56,11 @@ fn prefix<A: Registered>(choices: &mut Choices) -> Option<RulePrefix> {
 
 fn rules<A: Registered>(count: u8, choices: &mut Choices) -> Vec<PolicyRule> {
     let mut rule = |place: u8| {
-        let action = match choices.below(8) {
+        let action = match choices.below(12) {
             0 => PolicyAction::Punt,
             1 => PolicyAction::SkipTo(place + 1 + choices.below(3) as u8),
-            other => PolicyAction::LookUp(other as u16 % TABLES),
+            other @ 2..8 => PolicyAction::LookUp(other as u16 % TABLES),
+            other => PolicyAction::LookUpSpecific(other as u16 % TABLES),
         };
         let (source, destination) = (prefix::<A>(choices), prefix::<A>(choices));
         let inverted = choices.below(3) == 0;
@@ -73,6 +74,9 @@ fn view(rules: InterfaceRules, tables: Vec<TableReaders>) -> View {
     let mut adjacencies = Adjacencies::new();
     for hop in (1..=TABLES * NETWORKS as u16).map(NextHop) {
         adjacencies.set(hop, Adjacency::Neighbor { interface: 0, mac: Mac(station(hop)) });
+        if hop.0 % 3 == 0 {
+            adjacencies.mark_default(hop);
+        }
     }
     let interface = Interface { rules, ..Interface::new(0, Mac(OWN)) };
     let parts = ViewParts::new(vec![interface], adjacencies, tables[0].clone());

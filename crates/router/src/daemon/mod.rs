@@ -27,6 +27,7 @@ mod interface_lock;
 mod kernel_filter;
 mod kernel_source;
 mod kernel_split;
+mod link_alarm;
 mod link_presence;
 mod main_loop;
 mod neighbor_refresh;

@@ -7,6 +7,7 @@ use super::error::DaemonError;
 use super::followed_ports::FollowedPorts;
 use super::kernel_filter::KernelFilter;
 use super::kernel_source::KernelSource;
+use super::link_alarm::LinkAlarm;
 use super::main_loop::{DataPath, RouterCounts};
 use super::workers::KernelWorkers;
 use crate::events::EventKind;
@@ -20,6 +21,7 @@ pub struct WorkerPath {
     workers: KernelWorkers,
     ports: FollowedPorts,
     filter: Option<KernelFilter>,
+    _alarm: LinkAlarm,
     /// Why threads forward.
     why: String,
 }
@@ -39,7 +41,9 @@ impl WorkerPath {
             why = format!("{why}; {SHARES_FLOWS}");
         }
         let (interfaces, ports) = (interfaces.to_vec(), FollowedPorts::default());
-        let mut path = WorkerPath { interfaces, workers, ports, filter, why };
+        let (alarm, failures) = (LinkAlarm::start()?, plane.mirror.views().link_failures());
+        alarm.note_by(Box::new(move |link, has_failed| failures.note(&link.name, has_failed)));
+        let mut path = WorkerPath { interfaces, workers, ports, filter, _alarm: alarm, why };
         path.follow_ports(plane)?;
         Ok(path)
     }

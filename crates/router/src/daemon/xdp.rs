@@ -17,6 +17,7 @@ use super::engine_choice::EngineInUse;
 use super::error::DaemonError;
 use super::hook::{Hook, HookChoice, HookRule};
 use super::kernel_source::KernelSource;
+use super::link_alarm::LinkAlarm;
 use super::link_presence::is_gone;
 use super::main_loop::{DataPath, RouterCounts};
 use super::watch_hub::WatchHub;
@@ -40,6 +41,7 @@ pub struct XdpPath {
     devices: DeviceReader,
     shared: XdpShared,
     running: Option<RunningEngine>,
+    alarm: LinkAlarm,
     /// When the program was last up to date, and changes that came later waited to be taken in.
     current_at: ReportTime,
     /// The warning that was logged last.
@@ -79,6 +81,7 @@ impl XdpPath {
             devices,
             shared,
             running: None,
+            alarm: LinkAlarm::start()?,
             current_at: ReportTime::now(),
             warning: None,
             earlier: XdpCounters::default(),
@@ -98,7 +101,10 @@ impl XdpPath {
         if self.running.as_ref().is_none_or(|running| !running.is_for(&devices) || running.room < vrfs) {
             self.end()?;
             let running = RunningEngine::new(devices.clone(), vrfs, mirror, &self.shared.hub);
-            self.running = Some(running.map_err(DaemonError::Engine)?);
+            let running = running.map_err(DaemonError::Engine)?;
+            let failures = running.engine.link_failures();
+            self.alarm.note_by(Box::new(move |link, has_failed| failures.note(link.index, has_failed)));
+            self.running = Some(running);
         }
         let Some(running) = &mut self.running else { return Ok(()) };
         let refusal = running.observe(self.shared.hub.is_observing());

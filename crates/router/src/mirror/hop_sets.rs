@@ -22,7 +22,7 @@ pub(super) struct HopSets {
     pub groups: Groups,
     objects: FxHashMap<u32, KnownObject>,
     sets: Vec<StoredSet>,
-    ids: FxHashMap<HopSet, SetId>,
+    ids: FxHashMap<SetKey, SetId>,
     free: Vec<SetId>,
     /// Groups released since the last [`HopSets::take_released_groups`].
     released: Vec<NextHop>,
@@ -48,8 +48,13 @@ impl KnownObject {
     }
 }
 
+/// The hops, and whether they are those of default routes. Default routes have sets and next hops of their own, because a rule
+/// of policy routing may not count them.
+type SetKey = (HopSet, bool);
+
 struct StoredSet {
     hops: HopSet,
+    is_default: bool,
     references: u32,
     /// The index that its routes have; `None` while no hop can be used.
     index: Option<NextHop>,
@@ -60,24 +65,25 @@ struct StoredSet {
 
 impl HopSets {
     /// The number of a set; the caller gets a reference to it.
-    pub fn acquire(&mut self, hops: HopSet, links: &LinkTable) -> SetId {
-        let known = self.ids.get(&hops).copied();
-        let id = known.unwrap_or_else(|| self.insert(hops, links));
+    pub fn acquire(&mut self, key: SetKey, links: &LinkTable) -> SetId {
+        let known = self.ids.get(&key).copied();
+        let id = known.unwrap_or_else(|| self.insert(key, links));
         if let Some(set) = self.set(id) {
             set.references += 1;
         }
         id
     }
 
-    fn insert(&mut self, hops: HopSet, links: &LinkTable) -> SetId {
-        let set =
-            StoredSet { hops: hops.clone(), references: 0, index: None, group: None, members: Vec::new() };
+    fn insert(&mut self, key: SetKey, links: &LinkTable) -> SetId {
+        let (hops, is_default) = key.clone();
+        let (index, group, members) = (None, None, Vec::new());
+        let set = StoredSet { hops, is_default, references: 0, index, group, members };
         let id = self.free.pop().unwrap_or(self.sets.len() as SetId);
         match self.set(id) {
             Some(free) => *free = set,
             None => self.sets.push(set),
         }
-        self.ids.insert(hops, id);
+        self.ids.insert(key, id);
         self.refresh(id, links);
         id
     }
@@ -89,8 +95,9 @@ impl HopSets {
         if set.references > 0 {
             return;
         }
-        let (hops, group, members) = (set.hops.clone(), set.group.take(), std::mem::take(&mut set.members));
-        self.ids.remove(&hops);
+        let key = (set.hops.clone(), set.is_default);
+        let (group, members) = (set.group.take(), std::mem::take(&mut set.members));
+        self.ids.remove(&key);
         self.free.push(id);
         self.released.extend(group);
         members.into_iter().for_each(|member| self.next_hops.release(member));
@@ -115,7 +122,7 @@ impl HopSets {
 
     /// Whether the kernel reported a hop by this link as dead.
     pub fn has_dead_by(&self, link: LinkIndex) -> bool {
-        self.ids.keys().any(|set| set.hops().iter().any(|hop| hop.link == link && hop.dead))
+        self.ids.keys().any(|(set, _)| set.hops().iter().any(|hop| hop.link == link && hop.dead))
     }
 
     /// The object of a set.
@@ -188,9 +195,10 @@ impl HopSets {
             HopSet::Object(_) => false,
             HopSet::ObjectWithMtu(_) => true,
         };
+        let is_default = set.is_default;
         let (before, group, old) = (set.index, set.group, set.members.clone());
         // The new references come first, so that a member that stays is never without one.
-        let members = self.members(&usable);
+        let members = self.members(&usable, is_default && is_single);
         let (index, group) = match members.first() {
             None => (None, group),
             Some(only) if is_single => (Some(only.next_hop), None),
@@ -219,6 +227,7 @@ impl HopSets {
     fn group(&mut self, group: Option<NextHop>, members: &[Member]) -> Result<NextHop, GroupError> {
         let Some(index) = group else {
             self.groups_changed = true;
+            self.next_hops.want_view();
             return self.groups.create(&mut self.next_hops.interner, members);
         };
         let mut ordered = members.to_vec();
@@ -230,11 +239,16 @@ impl HopSets {
         Ok(index)
     }
 
-    /// The members of a group, with a reference to each. Hops that have the same index become one member.
-    fn members(&mut self, usable: &[(NextHopAction, u16)]) -> Vec<Member> {
+    /// The members of a group, with a reference to each. Hops that have the same index become one member. Only forwarding
+    /// default routes need indices of their own: those that drop packets count always.
+    fn members(&mut self, usable: &[(NextHopAction, u16)], is_default: bool) -> Vec<Member> {
         let mut members: Vec<Member> = Vec::new();
         for (action, weight) in usable {
-            let next_hop = self.next_hops.acquire(*action).unwrap_or_else(|error| {
+            let acquired = match action {
+                RouteAction::Forward(_) if is_default => self.next_hops.acquire_default(*action),
+                _ => self.next_hops.acquire(*action),
+            };
+            let next_hop = acquired.unwrap_or_else(|error| {
                 self.warnings.push(format!("a next hop is left to the kernel: {error}"));
                 self.kernel()
             });
@@ -292,6 +306,12 @@ impl HopSets {
             }
             Some(NextHopObject::Group(_)) | None => vec![(Usability::Usable(RouteAction::Local), weight)],
         }
+    }
+
+    /// The next hops and groups that only default routes have.
+    pub fn of_default_routes(&self) -> impl Iterator<Item = NextHop> + '_ {
+        let used = self.sets.iter().filter(|set| set.is_default && set.references > 0);
+        used.filter_map(|set| set.group).chain(self.next_hops.of_default_routes())
     }
 
     /// The groups released since the last call.

@@ -155,7 +155,7 @@ impl Mirror {
         let Some(interface) = view.interface(interface) else { return Vec::new() };
         let rules = interface.rules.inet.iter().chain(interface.rules.inet6.iter());
         let by_rules = rules.filter_map(|rule| match rule.action {
-            PolicyAction::LookUp(place) => Some(place),
+            PolicyAction::LookUp(place) | PolicyAction::LookUpSpecific(place) => Some(place),
             PolicyAction::SkipTo(_) | PolicyAction::Punt => None,
         });
         by_rules.chain([interface.table]).filter_map(|place| self.table_number(place)).collect()

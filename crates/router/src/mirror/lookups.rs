@@ -57,6 +57,7 @@ impl InterfaceLookups {
 fn placed(rule: &ListedRule, list: &RuleList, places: &TablePlaces) -> Option<PolicyRule> {
     let action = match rule.action {
         ListedAction::LookUp(table) => PolicyAction::LookUp(places.of(table)?),
+        ListedAction::LookUpSpecific(table) => PolicyAction::LookUpSpecific(places.of(table)?),
         ListedAction::Goto(priority) => PolicyAction::SkipTo(list.place(priority)),
         ListedAction::Kernel => PolicyAction::Punt,
     };

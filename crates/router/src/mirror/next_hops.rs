@@ -35,7 +35,8 @@ pub(super) struct NextHopIndices {
     pub interner: NextHops,
     /// The current view does not know all of them.
     is_new: bool,
-    known: FxHashMap<NextHopAction, NextHop>,
+    /// By action, and whether only default routes have the index.
+    known: FxHashMap<(NextHopAction, bool), NextHop>,
     /// By index; `None` for groups and free indices.
     slots: Vec<Option<Slot>>,
     numbers: u32,
@@ -51,6 +52,7 @@ pub(super) struct NextHopIndices {
 
 struct Slot {
     action: NextHopAction,
+    is_default: bool,
     references: u32,
     /// Counts releases, to tell one from later ones.
     releases: u32,
@@ -88,9 +90,18 @@ impl Default for NextHopIndices {
 impl NextHopIndices {
     /// The index of an action; the caller gets a reference to it.
     pub fn acquire(&mut self, action: NextHopAction) -> Result<NextHop, TooManyNextHops> {
-        let index = match self.known.get(&action) {
+        self.acquire_as(action, false)
+    }
+
+    /// The index that only default routes with this action have.
+    pub fn acquire_default(&mut self, action: NextHopAction) -> Result<NextHop, TooManyNextHops> {
+        self.acquire_as(action, true)
+    }
+
+    fn acquire_as(&mut self, action: NextHopAction, is_default: bool) -> Result<NextHop, TooManyNextHops> {
+        let index = match self.known.get(&(action, is_default)) {
             Some(index) => *index,
-            None => self.allocate(action)?,
+            None => self.allocate(action, is_default)?,
         };
         if let Some(slot) = self.slot(index) {
             slot.references += 1;
@@ -98,7 +109,7 @@ impl NextHopIndices {
         Ok(index)
     }
 
-    fn allocate(&mut self, action: NextHopAction) -> Result<NextHop, TooManyNextHops> {
+    fn allocate(&mut self, action: NextHopAction, is_default: bool) -> Result<NextHop, TooManyNextHops> {
         let index = match self.free.pop() {
             Some(free) => free,
             None => {
@@ -107,12 +118,12 @@ impl NextHopIndices {
             }
         };
         self.is_new = true;
-        self.known.insert(action, index);
+        self.known.insert((action, is_default), index);
         if self.slots.len() <= index.index() {
             self.slots.resize_with(index.index() + 1, || None);
         }
         if let Some(slot) = self.slots.get_mut(index.index()) {
-            *slot = Some(Slot { action, references: 0, releases: 0 });
+            *slot = Some(Slot { action, is_default, references: 0, releases: 0 });
         }
         Ok(index)
     }
@@ -134,7 +145,7 @@ impl NextHopIndices {
 
     /// The index of an action, if it has one.
     pub fn get(&self, action: NextHopAction) -> Option<NextHop> {
-        self.known.get(&action).copied()
+        self.known.get(&(action, false)).copied()
     }
 
     /// What is done with packets of an index.
@@ -144,7 +155,17 @@ impl NextHopIndices {
 
     /// Every index in use, even if only a worker with an old view uses it.
     pub fn iter(&self) -> impl Iterator<Item = (NextHop, NextHopAction)> + '_ {
-        self.known.iter().map(|(action, index)| (*index, *action))
+        self.known.iter().map(|((action, _), index)| (*index, *action))
+    }
+
+    /// The indices that only default routes have.
+    pub fn of_default_routes(&self) -> impl Iterator<Item = NextHop> + '_ {
+        self.known.iter().filter(|((_, is_default), _)| *is_default).map(|(_, index)| *index)
+    }
+
+    /// Has the next view made, though no index is new: a group of default routes is, or no longer exists.
+    pub fn want_view(&mut self) {
+        self.is_new = true;
     }
 
     /// The indices released since the last call. The caller retires them when all FIBs have followed.
@@ -189,7 +210,7 @@ impl NextHopIndices {
     fn free(&mut self, Released { index, release }: Released) {
         let Some(slot) = self.slots.get_mut(index.index()) else { return };
         if let Some(slot) = slot.take_if(|slot| slot.references == 0 && slot.releases == release) {
-            self.known.remove(&slot.action);
+            self.known.remove(&(slot.action, slot.is_default));
             self.free.push(index);
         }
     }

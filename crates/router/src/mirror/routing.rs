@@ -56,7 +56,8 @@ impl Routing {
         if route.table != LOCAL_TABLE {
             self.create(route.table);
         }
-        let stored = stored(&route, |set| self.sets.acquire(set, links));
+        let is_default = is_default(&route);
+        let stored = stored(&route, |set| self.sets.acquire((set, is_default), links));
         match route.prefix {
             AnyPrefix::Inet(prefix) => {
                 self.inet.add(placed(&route, prefix, stored), placement, &mut self.sets)
@@ -77,7 +78,7 @@ impl Routing {
             // Hops are compared one by one, so they need no set of their own here.
             Some(_) => self.remove_stored(route, stored_without_set(route), hops),
             None => {
-                let stored = stored(route, |set| self.sets.acquire(set, links));
+                let stored = stored(route, |set| self.sets.acquire((set, is_default(route)), links));
                 let is_known = self.remove_stored(route, stored, None);
                 stored.set().into_iter().for_each(|id| self.sets.release(id));
                 is_known
@@ -226,6 +227,13 @@ impl Routing {
         let inet = self.inet.local_hosts().map(|address| IpAddr::V4(address.to_ip()));
         let inet6 = self.inet6.local_hosts().map(|address| IpAddr::V6(address.to_ip()));
         inet.chain(inet6).collect()
+    }
+}
+
+fn is_default(route: &RouteEntry) -> bool {
+    match route.prefix {
+        AnyPrefix::Inet(prefix) => prefix.len() == 0,
+        AnyPrefix::Inet6(prefix) => prefix.len() == 0,
     }
 }
 

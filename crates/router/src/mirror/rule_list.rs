@@ -43,6 +43,8 @@ pub(super) struct ListedRule {
 pub(super) enum ListedAction {
     /// They are looked up in this table of the kernel's.
     LookUp(u32),
+    /// The same, except that default routes of the table do not count.
+    LookUpSpecific(u32),
     /// They meet the first rule from this priority on next.
     Goto(u32),
     Kernel,
@@ -96,13 +98,20 @@ impl Ingress<'_> {
     /// `None` for a rule that changes nothing.
     fn action(&self, target: RuleTarget, coverage: &dyn Fn(u32) -> Coverage) -> Option<ListedAction> {
         match (target, self.vrf) {
-            (RuleTarget::Next | RuleTarget::Table(LOCAL_TABLE), _) | (RuleTarget::VrfTable, None) => None,
+            (RuleTarget::Next | RuleTarget::Table(LOCAL_TABLE), _)
+            | (RuleTarget::SpecificRoutes(LOCAL_TABLE), _)
+            | (RuleTarget::VrfTable, None) => None,
             (RuleTarget::VrfTable, Some((_, table))) => Some(ListedAction::LookUp(table)),
             (RuleTarget::Table(table), _) if table == self.own_table() || table == MAIN_TABLE => {
                 Some(ListedAction::LookUp(table))
             }
             (RuleTarget::Table(table), _) => {
                 (coverage(table) != Coverage::Nothing).then_some(ListedAction::LookUp(table))
+            }
+            (RuleTarget::SpecificRoutes(table), _) => {
+                let is_empty =
+                    ![self.own_table(), MAIN_TABLE].contains(&table) && coverage(table) == Coverage::Nothing;
+                (!is_empty).then_some(ListedAction::LookUpSpecific(table))
             }
             (RuleTarget::Goto(priority), _) => Some(ListedAction::Goto(priority)),
             (RuleTarget::Other, _) => Some(ListedAction::Kernel),
@@ -138,7 +147,7 @@ impl Ingress<'_> {
                 ListedAction::LookUp(table) => {
                     table == self.own_table() || table == MAIN_TABLE || coverage(table) == Coverage::All
                 }
-                ListedAction::Goto(_) => false,
+                ListedAction::LookUpSpecific(_) | ListedAction::Goto(_) => false,
                 ListedAction::Kernel => true,
             }
     }
@@ -200,7 +209,7 @@ impl RuleList {
                     continue;
                 }
                 ListedAction::Goto(priority) => furthest = furthest.max(priority),
-                ListedAction::LookUp(_) | ListedAction::Kernel => {}
+                ListedAction::LookUp(_) | ListedAction::LookUpSpecific(_) | ListedAction::Kernel => {}
             }
             list.push(listed);
             if is_last {
@@ -218,15 +227,19 @@ impl RuleList {
     /// The tables that packets are looked up in.
     pub fn tables(&self) -> impl Iterator<Item = u32> {
         self.0.iter().filter_map(|rule| match rule.action {
-            ListedAction::LookUp(table) => Some(table),
+            ListedAction::LookUp(table) | ListedAction::LookUpSpecific(table) => Some(table),
             ListedAction::Goto(_) | ListedAction::Kernel => None,
         })
     }
 
     /// The table that all packets are looked up in, if there is only one.
     pub fn only_table(&self) -> Option<u32> {
-        let [only] = &self.0[..] else { return None };
-        self.tables().next().filter(|_| only.selects_all())
+        match &self.0[..] {
+            [only @ ListedRule { action: ListedAction::LookUp(table), .. }] => {
+                only.selects_all().then_some(*table)
+            }
+            _ => None,
+        }
     }
 
     /// The place of the first rule from a priority on.
@@ -251,7 +264,13 @@ impl RuleList {
 /// A lookup of only some packets changes nothing if the next rule has all packets looked up in the same table.
 fn drop_redundant(list: &mut Vec<ListedRule>) {
     let Some(last) = list.last().filter(|last| last.selects_all()).map(|last| last.action) else { return };
-    let is_redundant = |rule: &ListedRule| rule.action == last && last != ListedAction::Kernel;
+    let is_redundant = |rule: &ListedRule| match (rule.action, last) {
+        (
+            ListedAction::LookUp(table) | ListedAction::LookUpSpecific(table),
+            ListedAction::LookUp(of_last),
+        ) => table == of_last,
+        _ => false,
+    };
     let needed = list[..list.len() - 1].iter().rposition(|rule| !is_redundant(rule)).map_or(0, |at| at + 1);
     list.drain(needed..list.len() - 1);
 }
@@ -315,6 +334,7 @@ mod tests {
         };
         match rule.action {
             ListedAction::LookUp(table) => format!("{selector} {table}"),
+            ListedAction::LookUpSpecific(table) => format!("{selector} {table} specific"),
             ListedAction::Goto(priority) => format!("{selector} to {}", list.place(priority)),
             ListedAction::Kernel => format!("{selector} kernel"),
         }
@@ -343,6 +363,32 @@ mod tests {
         assert_eq!(both((32_766, all(), TABLE)), ["all 100, all 254", "all 10"], "the VRF's comes before");
         assert_eq!(both((32_767, all(), TABLE)), ["all 254", "all 10"], "main comes before");
         assert_eq!(both((100, all(), RuleTarget::Table(254))), ["all 254", "all 254"]);
+    }
+
+    #[test]
+    fn default_routes_of_a_table_may_not_count() {
+        let specific = RuleTarget::SpecificRoutes;
+        assert_eq!(
+            both((100, all(), specific(100))),
+            ["all 100 specific, all 254", "all 100 specific, all 10"]
+        );
+        assert_eq!(
+            both((100, all(), specific(200)))[0],
+            "all 200 specific, all 254",
+            "it is not the last one"
+        );
+        assert_eq!(both((100, all(), specific(300)))[0], "all 254", "no routes");
+        assert_eq!(both((100, all(), specific(LOCAL_TABLE)))[0], "all 254");
+        assert_eq!(both((100, all(), specific(254))), ["all 254", "all 254 specific, all 10"]);
+        // As WireGuard sets them.
+        let marked = RuleSelector { is_marked: true, ..all() };
+        let tunnel = [(100, all(), specific(254)), (101, not(marked), RuleTarget::Table(200))];
+        assert_eq!(list(&PLAIN, &tunnel), "all 254 specific, all 200");
+        let only = RuleList(vec![ListedRule {
+            action: ListedAction::LookUpSpecific(254),
+            ..ListedRule::of_table(254)
+        }]);
+        assert_eq!(only.only_table(), None);
     }
 
     #[test]

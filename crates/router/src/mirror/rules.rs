@@ -92,7 +92,11 @@ impl RuleTable {
     /// The tables whose routes decide whether packets meet the next rule.
     pub fn tables(&self, family: Family) -> BTreeSet<u32> {
         let table = |rule: &Rule| match rule.target {
-            RuleTarget::Table(table) if ![LOCAL_TABLE, MAIN_TABLE].contains(&table) => Some(table),
+            RuleTarget::Table(table) | RuleTarget::SpecificRoutes(table)
+                if ![LOCAL_TABLE, MAIN_TABLE].contains(&table) =>
+            {
+                Some(table)
+            }
             _ => None,
         };
         self.of(family).filter_map(table).collect()

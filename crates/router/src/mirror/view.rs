@@ -112,8 +112,7 @@ impl Publisher {
             groups: sources.routing.sets.groups.shared_reader(),
             policy: Policy { flow_seed: self.flow_seed, ..Policy::default() },
         })?;
-        self.views.publish(view);
-        Ok(self.views.current())
+        Ok(self.views.publish(view))
     }
 
     /// What the last view lacks.
@@ -210,6 +209,7 @@ impl Sources<'_> {
         for (index, action) in self.routing.sets.next_hops.iter() {
             self.adjacency(action).into_iter().for_each(|adjacency| adjacencies.set(index, adjacency));
         }
+        self.routing.sets.of_default_routes().for_each(|hop| adjacencies.mark_default(hop));
         adjacencies
     }
 

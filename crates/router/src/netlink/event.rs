@@ -83,6 +83,8 @@ pub struct RuleSelector {
 pub enum RuleTarget {
     /// They are looked up in this table.
     Table(u32),
+    /// The same, except that default routes of the table do not count (`suppress_prefixlength 0`).
+    SpecificRoutes(u32),
     /// Those that arrived on links of a VRF are looked up in that VRF's table (`l3mdev`).
     VrfTable,
     /// The first rule of this priority comes next, if there is one.

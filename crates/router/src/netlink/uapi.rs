@@ -44,6 +44,7 @@ pub const FRA_IIFNAME: u16 = 3;
 pub const FRA_GOTO: u16 = 4;
 pub const FRA_PRIORITY: u16 = 6;
 pub const FRA_FWMARK: u16 = 10;
+pub const FRA_SUPPRESS_PREFIXLEN: u16 = 14;
 pub const FRA_TABLE: u16 = 15;
 pub const FRA_FWMASK: u16 = 16;
 pub const FRA_PAD: u16 = 18;

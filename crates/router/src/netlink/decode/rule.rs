@@ -69,15 +69,17 @@ fn target<'a>(header: &RuleHeader, attributes: &impl Attributes<'a>) -> RuleTarg
     if attributes.clone().any(|attribute| role(attribute) == AttributeRole::Unknown) {
         return RuleTarget::Other;
     }
+    let suppresses = find_u32(attributes, uapi::FRA_SUPPRESS_PREFIXLEN) == Some(0);
     let selects_by_vrf = find_value(attributes, uapi::FRA_L3MDEV).is_some_and(|value| value != [0]);
     match header.action {
         RuleAction::Nop => RuleTarget::Next,
         // Inverted, it selects packets that have no VRF.
-        RuleAction::ToTable if selects_by_vrf && !inverts(header) => RuleTarget::VrfTable,
+        RuleAction::ToTable if selects_by_vrf && !inverts(header) && !suppresses => RuleTarget::VrfTable,
         _ if selects_by_vrf => RuleTarget::Other,
         RuleAction::Goto => find_u32(attributes, uapi::FRA_GOTO).map_or(RuleTarget::Other, RuleTarget::Goto),
         RuleAction::ToTable => {
-            RuleTarget::Table(find_u32(attributes, uapi::FRA_TABLE).unwrap_or(header.table.into()))
+            let table = find_u32(attributes, uapi::FRA_TABLE).unwrap_or(header.table.into());
+            if suppresses { RuleTarget::SpecificRoutes(table) } else { RuleTarget::Table(table) }
         }
         _ => RuleTarget::Other,
     }
@@ -98,9 +100,9 @@ enum AttributeRole {
 fn role(attribute: Attribute<'_>) -> AttributeRole {
     const NOTHING: u32 = u32::MAX;
     let is_neither = match RuleAttribute::parse(&attribute) {
-        Ok(RuleAttribute::SuppressPrefixLen(value) | RuleAttribute::SuppressIfGroup(value)) => {
-            value == NOTHING
-        }
+        // Only whether default routes count is followed.
+        Ok(RuleAttribute::SuppressPrefixLen(value)) => value == NOTHING || value == 0,
+        Ok(RuleAttribute::SuppressIfGroup(value)) => value == NOTHING,
         Ok(
             RuleAttribute::Priority(_)
             | RuleAttribute::Table(_)
@@ -139,7 +141,6 @@ mod tests {
     const FR_ACT_GOTO: u8 = 2;
     const FR_ACT_NOP: u8 = 3;
     const FR_ACT_UNREACHABLE: u8 = 7;
-    const FRA_SUPPRESS_PREFIXLEN: u16 = 14;
     const UNHEARD_OF: u16 = 99;
 
     /// A permanent rule to table 254, with these attributes besides; `header` changes the first 12 bytes.
@@ -148,7 +149,7 @@ mod tests {
         header(&mut body);
         let usual: [(u16, &[u8]); 3] = [
             (uapi::FRA_TABLE, &254u32.to_ne_bytes()),
-            (FRA_SUPPRESS_PREFIXLEN, &[0xff; 4]),
+            (uapi::FRA_SUPPRESS_PREFIXLEN, &[0xff; 4]),
             (uapi::FRA_PRIORITY, &32_766u32.to_ne_bytes()),
         ];
         for (kind, value) in attributes.iter().chain(&usual) {
@@ -169,7 +170,11 @@ mod tests {
         assert_eq!(target(|_| {}, &[]), RuleTarget::Table(254));
         assert_eq!(target(|_| {}, &[(uapi::FRA_TABLE, &1_000u32.to_ne_bytes())]), RuleTarget::Table(1_000));
         assert_eq!(target(|_| {}, &[(uapi::FRA_L3MDEV, &[1])]), RuleTarget::VrfTable);
-        assert_eq!(target(|_| {}, &[(FRA_SUPPRESS_PREFIXLEN, &[0; 4])]), RuleTarget::Other);
+        let suppress = |length: u32| target(|_| {}, &[(uapi::FRA_SUPPRESS_PREFIXLEN, &length.to_ne_bytes())]);
+        assert_eq!(suppress(0), RuleTarget::SpecificRoutes(254));
+        assert_eq!([suppress(8), suppress(u32::MAX)], [RuleTarget::Other, RuleTarget::Table(254)]);
+        let of_vrf: [(u16, &[u8]); 2] = [(uapi::FRA_L3MDEV, &[1]), (uapi::FRA_SUPPRESS_PREFIXLEN, &[0; 4])];
+        assert_eq!(target(|_| {}, &of_vrf), RuleTarget::Other);
         assert_eq!(target(|_| {}, &[(UNHEARD_OF, &[0; 4])]), RuleTarget::Other);
         let with_action = |action: u8| move |body: &mut [u8]| body[7] = action;
         assert_eq!(target(with_action(FR_ACT_NOP), &[]), RuleTarget::Next);
