@@ -445,7 +445,7 @@ mod tests {
     use fullview_table::fib::framework::Settings;
 
     use super::*;
-    use crate::netlink::event::{NextHopObject, PROTOCOL_STATIC, RouteEntry};
+    use crate::netlink::event::{NextHopObject, PROTOCOL_STATIC, RouteEntry, RouteOrigin};
     use crate::route::{HopSet, MAIN_TABLE, RouteAction};
 
     /// A follower that dumps this part, or nothing, and an empty mirror.
@@ -464,6 +464,7 @@ mod tests {
             metric: 0,
             selective: None,
             protocol: PROTOCOL_STATIC,
+            origin: RouteOrigin::default(),
             action,
         };
         ControlEvent::Route(route, Placement::First)

@@ -12,7 +12,7 @@ use fullview_plane::wire::ethernet::Mac;
 use fullview_router::mirror::Mirror;
 use fullview_router::netlink::event::{
     ALL_LINKS, ControlEvent, DumpPart, Link, LinkKind, LinkNeighbor, NeighborState, NextHopObject, Placement,
-    RouteEntry, Rule, RuleSelector, RuleTarget, Selector,
+    RouteEntry, RouteOrigin, Rule, RuleSelector, RuleTarget, Selector,
 };
 use fullview_router::route::{AnyPrefix, HopSet, RouteAction, RouteHop};
 use fullview_table::fib::framework::{Settings, Time};
@@ -71,7 +71,15 @@ fn direct(link: u32) -> RouteHop {
 
 fn route(to: &str, hops: &[RouteHop]) -> RouteEntry {
     let action = RouteAction::via(hops);
-    RouteEntry { table: MAIN, prefix: prefix(to), metric: 0, selective: None, protocol: BGP, action }
+    RouteEntry {
+        table: MAIN,
+        prefix: prefix(to),
+        metric: 0,
+        selective: None,
+        protocol: BGP,
+        origin: RouteOrigin::default(),
+        action,
+    }
 }
 
 fn connected(to: &str, link: u32) -> RouteEntry {
@@ -233,6 +241,23 @@ fn the_lowest_metric_that_can_be_used_wins() {
         ControlEvent::Link(Link { up: false, ..link(1, "eth1") }),
     ]);
     assert_eq!(script.to("198.18.0.1"), "1:29", "its link is down");
+}
+
+#[test]
+fn routes_that_do_the_same_are_told_apart_by_their_origin() {
+    let mut script = Script::new();
+    let of_address = RouteOrigin { protocol: KERNEL, scope: 253, source: 0x0a00_0141 };
+    let connected = RouteEntry { origin: of_address, ..connected("203.0.113.64/26", 1) };
+    let added = RouteEntry {
+        protocol: BGP,
+        origin: RouteOrigin { protocol: BGP, ..of_address },
+        ..connected.clone()
+    };
+    script.apply([add(connected.clone()), add(added.clone())]);
+    script.apply([ControlEvent::RouteRemoved(added)]);
+    assert_eq!(script.to("203.0.113.77"), "0:glean");
+    script.apply([ControlEvent::RouteRemoved(connected)]);
+    assert_eq!(script.to("203.0.113.77"), "no route");
 }
 
 #[test]

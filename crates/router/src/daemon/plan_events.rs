@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::mirror::Mirror;
 use crate::netlink::event::{
     ControlEvent, DumpPart, Link, LinkKind, PROTOCOL_KERNEL, PROTOCOL_STATIC, Placement, RouteEntry,
+    RouteOrigin,
 };
 use crate::route::{AnyPrefix, HopSet, LinkIndex, MAIN_TABLE, RouteAction, RouteHop};
 use fullview_plane::interface::{Interface, InterfaceAddress};
@@ -197,5 +198,13 @@ fn dealt<'a>(gateways: &[&'a RouteHop], next_hop: NextHop) -> Option<&'a RouteHo
 }
 
 fn route(table: u32, prefix: AnyPrefix, metric: u32, action: RouteAction<HopSet>) -> RouteEntry {
-    RouteEntry { table, prefix, metric, selective: None, protocol: PROTOCOL_STATIC, action }
+    RouteEntry {
+        table,
+        prefix,
+        metric,
+        selective: None,
+        protocol: PROTOCOL_STATIC,
+        origin: RouteOrigin::default(),
+        action,
+    }
 }

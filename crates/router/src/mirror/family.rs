@@ -308,7 +308,7 @@ pub(super) fn holds(hops: &[RouteHop], hop: &RouteHop) -> bool {
 }
 
 fn is_same(known: &StoredRoute, gone: &StoredRoute, hops: Option<&[RouteHop]>, sets: &HopSets) -> bool {
-    let beside = (known.metric, known.selective) == (gone.metric, gone.selective);
+    let beside = (known.metric, known.selective, known.origin) == (gone.metric, gone.selective, gone.origin);
     let same_hops = |known: &[RouteHop], gone: &[RouteHop]| {
         known.len() == gone.len() && known.iter().all(|hop| holds(gone, hop))
     };

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use fullview_table::{Address, NextHop, Prefix};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::netlink::event::{Placement, Selector};
+use crate::netlink::event::{Placement, RouteOrigin, Selector};
 use crate::route::RouteAction;
 
 use super::hop_sets::{HopSets, SetId};
@@ -17,6 +17,7 @@ pub(super) struct StoredRoute {
     pub metric: u32,
     pub action: RouteAction<SetId>,
     pub selective: Option<Selector>,
+    pub origin: RouteOrigin,
     /// The number of the last dump that listed it.
     pub dump: u8,
 }
@@ -50,7 +51,7 @@ impl StoredRoute {
 
     /// Whether it is the same route, listed or reported again.
     pub fn is(&self, other: &StoredRoute) -> bool {
-        self.is_beside(other) && self.action == other.action
+        self.is_beside(other) && (self.action, self.origin) == (other.action, other.origin)
     }
 }
 

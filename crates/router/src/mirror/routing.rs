@@ -242,7 +242,8 @@ fn stored(route: &RouteEntry, acquire: impl FnOnce(HopSet) -> SetId) -> StoredRo
 }
 
 fn stored_without_set(route: &RouteEntry) -> StoredRoute {
-    StoredRoute { metric: route.metric, action: RouteAction::Throw, selective: route.selective, dump: 0 }
+    let RouteEntry { metric, selective, origin, .. } = *route;
+    StoredRoute { metric, action: RouteAction::Throw, selective, origin, dump: 0 }
 }
 
 /// Routes of interfaces and static routes do not wait for others.

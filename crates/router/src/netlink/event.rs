@@ -190,8 +190,23 @@ pub struct RouteEntry {
     pub selective: Option<Selector>,
     /// The program or mechanism that made it (`RTPROT_`).
     pub protocol: u8,
+    /// What tells it apart from other routes that do the same.
+    pub origin: RouteOrigin,
     /// What is done with its packets.
     pub action: RouteAction<HopSet>,
+}
+
+/// What the kernel tells IPv4 routes apart by that do the same for the same packets (`fib_find_info` in
+/// net/ipv4/fib_semantics.c): `ip route add 192.0.2.0/24 dev eth1` beside the network of an address on eth1. IPv6 has one such
+/// route at most, and all zeros here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RouteOrigin {
+    /// As in [`RouteEntry`].
+    pub protocol: u8,
+    /// How far its destinations are (`RT_SCOPE_`).
+    pub scope: u8,
+    /// The source of this host's packets (`src`); 0 without one.
+    pub source: u32,
 }
 
 /// What packets must have besides their destination for a route to take them.

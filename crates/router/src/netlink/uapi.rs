@@ -76,6 +76,7 @@ pub const RTA_DST: u16 = 1;
 pub const RTA_OIF: u16 = 4;
 pub const RTA_GATEWAY: u16 = 5;
 pub const RTA_PRIORITY: u16 = 6;
+pub const RTA_PREFSRC: u16 = 7;
 pub const RTA_METRICS: u16 = 8;
 pub const RTA_MULTIPATH: u16 = 9;
 pub const RTA_TABLE: u16 = 15;

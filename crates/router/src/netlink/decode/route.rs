@@ -7,7 +7,7 @@ use netlink_packet_core::parse_u32;
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{RouteFlags, RouteHeader, RouteType};
 
-use crate::netlink::event::{RouteEntry, Selector};
+use crate::netlink::event::{RouteEntry, RouteOrigin, Selector};
 use crate::netlink::uapi;
 use crate::route::{AnyPrefix, HopSet, LinkIndex, RouteAction, RouteHop};
 
@@ -29,6 +29,7 @@ pub(super) fn route(body: &[u8]) -> Option<Option<RouteEntry>> {
         metric: found.metric,
         selective: (source != 0 || tos != 0).then_some(Selector { tos, source }),
         protocol: header.protocol.into(),
+        origin: origin(&header, &found),
         action: action(&header, found),
     }))
 }
@@ -40,6 +41,7 @@ pub(super) fn route(body: &[u8]) -> Option<Option<RouteEntry>> {
 struct RouteAttributes<'a> {
     table: Option<u32>,
     destination: Option<&'a [u8]>,
+    source: Option<IpAddr>,
     metric: u32,
     link: LinkIndex,
     gateway: Option<IpAddr>,
@@ -61,6 +63,7 @@ impl<'a> RouteAttributes<'a> {
         match kind {
             uapi::RTA_TABLE => self.table = number(),
             uapi::RTA_DST => self.destination = Some(value),
+            uapi::RTA_PREFSRC => self.source = ip(value),
             uapi::RTA_PRIORITY => self.metric = number().unwrap_or(0),
             uapi::RTA_OIF => self.link = number().unwrap_or(0),
             uapi::RTA_GATEWAY => self.gateway = gateway(value),
@@ -77,6 +80,17 @@ impl<'a> RouteAttributes<'a> {
     fn hop(&self, weight: u16, dead: bool) -> RouteHop {
         RouteHop { dead, encapsulated: self.encapsulated, ..RouteHop::new(self.link, self.gateway, weight) }
     }
+}
+
+fn origin(header: &RouteHeader, found: &RouteAttributes<'_>) -> RouteOrigin {
+    if header.address_family != AddressFamily::Inet {
+        return RouteOrigin::default();
+    }
+    let source = match found.source {
+        Some(IpAddr::V4(source)) => source.to_bits(),
+        _ => 0,
+    };
+    RouteOrigin { protocol: header.protocol.into(), scope: header.scope.into(), source }
 }
 
 fn gateway(value: &[u8]) -> Option<IpAddr> {
