@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use fullview_filter::address::Family;
+use fullview_filter::packet::protocol::TCP;
 use fullview_filter::ruleset::{RuleSet, flow_lifetime, follow_offloaded, recall_flow};
 use fullview_filter::state::FilterWorker;
 use fullview_filter::state::flow::{FamilyFlows, FlowOffload, FlowWords, Inet6Addresses, InetAddresses};
@@ -138,10 +139,11 @@ impl FlowSharing {
 
     fn add<A: FamilyFlows>(&mut self, known: KnownFlow<'_>, worker: &mut FilterWorker, times: (u64, u64)) {
         let cache = A::cache(worker.flows_mut().0);
-        let (_, next_hop) = cache.route(known.place);
-        let Some(path) = self.path(known.view, cache.flow(known.place).words(), NextHop(next_hop)) else {
+        let ((_, next_hop), flow) = (cache.route(known.place), cache.flow(known.place).words());
+        if flow.protocol == TCP {
             return;
-        };
+        }
+        let Some(path) = self.path(known.view, flow, NextHop(next_hop)) else { return };
         let words = path.words();
         let hash = words.hash(self.memory.keys());
         let Some(slot) = self.vacate(hash) else { return };
