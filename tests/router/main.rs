@@ -16,6 +16,8 @@ mod fresh;
 mod frr;
 mod full_view;
 mod ipfix;
+#[cfg(feature = "bpf")]
+mod kernel_connections;
 mod kernel_filter;
 #[cfg(feature = "bpf")]
 mod kernel_flows;
