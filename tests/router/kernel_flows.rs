@@ -20,13 +20,13 @@ pass out on eth2 inet proto udp to port 4000 no state
 ";
 
 /// A router with rules, whose neighbours never have to be resolved.
-struct FlowLab {
-    lab: FilterLab,
-    program: Program,
+pub struct FlowLab {
+    pub lab: FilterLab,
+    pub program: Program,
 }
 
 impl FlowLab {
-    fn new(language: &str, rules: &str, port: &str, flows: u16) -> FlowLab {
+    pub fn new(language: &str, rules: &str, port: &str, flows: u16) -> FlowLab {
         let lab = FilterLab::new(language, rules);
         if port == "xdp" {
             lab.lab.keep_tags();
@@ -55,7 +55,7 @@ impl FlowLab {
         FlowLab { lab, program }
     }
 
-    fn ask(&self, question: &str) -> String {
+    pub fn ask(&self, question: &str) -> String {
         ask_by_program(self.lab.control.options()[1].as_ref(), question).1
     }
 
@@ -65,7 +65,7 @@ impl FlowLab {
         assert!(success, "{said}");
     }
 
-    fn filter(&self) -> Value {
+    pub fn filter(&self) -> Value {
         serde_json::from_str(&self.ask("show filter --json")).unwrap()
     }
 
@@ -80,7 +80,7 @@ impl FlowLab {
     }
 
     /// How many packets the program in the kernel has forwarded.
-    fn in_kernel(&self) -> u64 {
+    pub fn in_kernel(&self) -> u64 {
         self.filter()["kernel-flows"]["packets"].as_u64().unwrap_or(0)
     }
 

@@ -320,6 +320,17 @@ struct skb_headers {
 #define INET_HEADERS (sizeof(struct ethhdr) + sizeof(struct inet_headers))
 #define INET6_HEADERS (sizeof(struct ethhdr) + sizeof(struct inet6_headers))
 
+/* Whether a frame whose packet has a header of this length is no TCP segment or a plain one. */
+static __always_inline bool skb_is_plain(struct __sk_buff *skb, const struct shown *shown, __u32 header)
+{
+	struct tcp_control control;
+
+	if (!shown->is_segment)
+		return true;
+	return !bpf_skb_load_bytes(skb, ETH_HLEN + header + TCP_CONTROL, &control, sizeof(control)) &&
+	       is_plain_segment(&control, shown->bytes - header);
+}
+
 /* What a frame shows, if a known flow may have such frames. */
 static __always_inline bool skb_show(struct __sk_buff *skb, struct shown *shown)
 {
@@ -338,10 +349,11 @@ static __always_inline bool skb_show(struct __sk_buff *skb, struct shown *shown)
 	shown->station = station_of(headers.ethernet.h_dest);
 	shown->is_inet6 = headers.ethernet.h_proto == bpf_htons(ETH_P_IPV6);
 	if (!shown->is_inet6)
-		is_plain = headers.ethernet.h_proto == bpf_htons(ETH_P_IP) && show_inet(shown, &headers.inet);
+		is_plain = headers.ethernet.h_proto == bpf_htons(ETH_P_IP) && show_inet(shown, &headers.inet) &&
+			   skb_is_plain(skb, shown, sizeof(struct iphdr));
 	else
 		is_plain = !bpf_skb_load_bytes(skb, INET_HEADERS, more, INET6_HEADERS - INET_HEADERS) &&
-			   show_inet6(shown, &headers.inet6);
+			   show_inet6(shown, &headers.inet6) && skb_is_plain(skb, shown, sizeof(struct ipv6hdr));
 	return is_plain && shown->bytes <= skb->len - ETH_HLEN && !skb_is_reinjected(skb, ETH_HLEN + shown->bytes);
 }
 
@@ -522,6 +534,16 @@ struct xdp_place {
 	bool is_tagged;
 };
 
+/* Whether a packet with a header of this length is no TCP segment or a plain one. */
+static __always_inline bool xdp_is_plain(const void *packet, const void *end, const struct shown *shown, __u32 header)
+{
+	const struct tcp_control *control = packet + header + TCP_CONTROL;
+
+	if (!shown->is_segment)
+		return true;
+	return (const void *)(control + 1) <= end && is_plain_segment(control, shown->bytes - header);
+}
+
 /* What a frame shows, if a known flow may have such frames. */
 static __always_inline bool xdp_show(struct xdp_md *xdp, struct shown *shown, struct xdp_place *place)
 {
@@ -546,9 +568,11 @@ static __always_inline bool xdp_show(struct xdp_md *xdp, struct shown *shown, st
 	shown->station = station_of(frame->h_dest);
 	shown->is_inet6 = type == bpf_htons(ETH_P_IPV6);
 	if (shown->is_inet6)
-		is_plain = packet + sizeof(struct inet6_headers) <= end && show_inet6(shown, packet);
+		is_plain = packet + sizeof(struct inet6_headers) <= end && show_inet6(shown, packet) &&
+			   xdp_is_plain(packet, end, shown, sizeof(struct ipv6hdr));
 	else if (type == bpf_htons(ETH_P_IP))
-		is_plain = packet + sizeof(struct inet_headers) <= end && show_inet(shown, packet);
+		is_plain = packet + sizeof(struct inet_headers) <= end && show_inet(shown, packet) &&
+			   xdp_is_plain(packet, end, shown, sizeof(struct iphdr));
 	if (!is_plain || shown->bytes > len - place->at)
 		return false;
 	place->padding = len - place->at - shown->bytes;

@@ -2,7 +2,8 @@
  * Flows that the filter knows. The worker has judged packets of such a flow, has found that the next ones fare in the same
  * way, and shares what follows from that: how to forward them. src/kernel_flows/ has the worker's side.
  *
- * A frame is forwarded here if it is a whole UDP packet of such a flow that the worker would forward without asking its rules.
+ * A frame is forwarded here if it is a whole UDP packet, or a plain TCP segment, of such a flow that the worker would forward
+ * without asking its rules. Flows of TCP are shared only if no state compares their segments with windows.
  * Every other frame, and every doubtful one, takes the way that it takes without these flows.
  *
  * The worker writes an entry before any program can find it, and does not write it again, apart from the words of the time,
@@ -104,25 +105,51 @@ struct shown {
 	__u64 ends, ingress, station;
 	__u32 bytes;
 	bool is_inet6;
+	bool is_segment; /* of TCP */
 };
 
 #define UDP_HEADER 8
 #define ANY_FRAGMENT 0x3fff
 
-static __always_inline __u64 ends_of(__be32 ports, __u64 version)
+/* Two bytes of a TCP header: its length, in the upper half of the first one, and the flags. */
+#define TCP_CONTROL 12
+struct tcp_control {
+	__u8 length;
+	__u8 flags;
+};
+
+#define TCP_HEADER 20
+#define TCP_PUSH 0x08
+#define TCP_ACK 0x10
+
+static __always_inline __u64 ends_of(__be32 ports, __u64 protocol, __u64 version)
 {
-	return ports | (__u64)IPPROTO_UDP << 32 | version << 40;
+	return ports | protocol << 32 | version << 40;
 }
 
-/* Says what a packet shows, if it is a whole UDP packet without options that has a hop left. */
+static __always_inline bool is_udp_or_tcp(__u8 protocol)
+{
+	return protocol == IPPROTO_UDP || protocol == IPPROTO_TCP;
+}
+
+/* Whether a segment in so many bytes neither begins nor ends anything. The worker decides about all others. */
+static __always_inline bool is_plain_segment(const struct tcp_control *control, __u32 bytes)
+{
+	__u32 header = control->length >> 4 << 2;
+
+	return header >= TCP_HEADER && header <= bytes && (control->flags & ~TCP_PUSH) == TCP_ACK;
+}
+
+/* Says what a packet shows, if it is a whole UDP or TCP packet without IP options that has a hop left. */
 static __always_inline bool show_inet(struct shown *shown, const struct inet_headers *headers)
 {
 	const struct iphdr *ip = &headers->ip;
 
 	shown->bytes = bpf_ntohs(ip->tot_len);
 	shown->addresses[0] = ip->saddr | (__u64)ip->daddr << 32;
-	shown->ends = ends_of(headers->ports, 4);
-	return *(const __u8 *)ip == 0x45 && ip->protocol == IPPROTO_UDP && !(ip->frag_off & bpf_htons(ANY_FRAGMENT)) &&
+	shown->ends = ends_of(headers->ports, ip->protocol, 4);
+	shown->is_segment = ip->protocol == IPPROTO_TCP;
+	return *(const __u8 *)ip == 0x45 && is_udp_or_tcp(ip->protocol) && !(ip->frag_off & bpf_htons(ANY_FRAGMENT)) &&
 	       ip->ttl > 1 && shown->bytes >= sizeof(*ip) + UDP_HEADER && header_verifies(ip);
 }
 
@@ -135,8 +162,9 @@ static __always_inline bool show_inet6(struct shown *shown, const struct inet6_h
 #pragma unroll
 	for (int at = 0; at < 4; at++)
 		shown->addresses[at] = words[2 * at] | (__u64)words[2 * at + 1] << 32;
-	shown->ends = ends_of(headers->ports, 6);
-	return *(const __u8 *)ip >> 4 == 6 && ip->nexthdr == IPPROTO_UDP && ip->hop_limit > 1 &&
+	shown->ends = ends_of(headers->ports, ip->nexthdr, 6);
+	shown->is_segment = ip->nexthdr == IPPROTO_TCP;
+	return *(const __u8 *)ip >> 4 == 6 && is_udp_or_tcp(ip->nexthdr) && ip->hop_limit > 1 &&
 	       bpf_ntohs(ip->payload_len) >= UDP_HEADER;
 }
 

@@ -17,3 +17,4 @@ pub use icmp::{counterpart as icmp_counterpart, is_query as is_icmp_query};
 pub use key::{Direction, Fragment, IcmpMessage, NO_INTERFACE, Packet, Pass, Quoted, TcpSegment, Transport};
 pub use network::NetworkHeader;
 pub use parse::network_header;
+pub use transport::plain_segment;

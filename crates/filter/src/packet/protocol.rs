@@ -17,6 +17,12 @@ pub mod tcp {
     pub const URG: u8 = 0x20;
     pub const ECE: u8 = 0x40;
     pub const CWR: u8 = 0x80;
+
+    /// Whether a segment neither begins nor ends anything: it has data, or it acknowledges some.
+    #[inline]
+    pub const fn is_plain(flags: u8) -> bool {
+        flags & !PUSH == ACK
+    }
 }
 
 /// Whether source and destination port are the first four bytes of this protocol's header.

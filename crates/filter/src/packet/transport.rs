@@ -23,6 +23,12 @@ pub(super) fn read(packet: &mut Packet, whole: &[u8], at: usize) -> Result<(), P
     Ok(())
 }
 
+/// The header of a whole segment, if it is a plain one (see [`tcp::is_plain`]).
+#[inline]
+pub fn plain_segment(whole: &[u8]) -> Option<TcpSegment> {
+    segment(whole, 0).ok().filter(|segment| tcp::is_plain(segment.flags))
+}
+
 #[inline(always)]
 fn segment(whole: &[u8], at: usize) -> Result<TcpSegment, PacketError> {
     const MINIMUM: usize = 20;

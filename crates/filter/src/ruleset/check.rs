@@ -82,23 +82,25 @@ impl RuleSet {
         if self.skip.contains(packet.pass.interface) {
             return Decision { verdict: Verdict::Pass, rule: None, by: DecidedBy::Skipped };
         }
+        let protocol = packet.protocol;
         let evaluation = Evaluation { set: self, worker: &mut *worker, now, packet, hash };
         let decision = match self.language {
             Language::Pf => pf_semantics::decide(evaluation),
             Language::Ipfw => ipfw_semantics::decide(evaluation),
         };
-        if decision.verdict != Verdict::Pass || !self.repeats(&decision) {
+        if decision.verdict != Verdict::Pass || !self.repeats(protocol, &decision) {
             worker.flows.trace.differs();
         }
         decision
     }
 
-    /// Whether the next whole UDP packet of the flow is decided about in the same way while no state of it begins or ends.
+    /// Whether the next whole UDP packet, or plain TCP segment, of the flow is decided about in the same way while no state of
+    /// it begins or ends, or refuses a segment.
     #[inline(always)]
-    fn repeats(&self, decision: &Decision) -> bool {
+    fn repeats(&self, protocol: u8, decision: &Decision) -> bool {
         match decision.by {
             DecidedBy::State => true,
-            DecidedBy::Rule => self.is_constant,
+            DecidedBy::Rule => self.is_constant(protocol),
             _ => false,
         }
     }

@@ -45,7 +45,7 @@ impl<'a> Evaluation<'a> {
         }
         let before = self.worker.states.get(hit.id).0.phases();
         let tracked = self.worker.states.track(hit, self.packet, self.now);
-        self.worker.flows.trace.follow(hit.id, hit.forward);
+        self.worker.flows.trace.follow(hit);
         if self.worker.states.get(hit.id).0.phases() != before {
             self.change_flow();
         }

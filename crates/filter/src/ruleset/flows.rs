@@ -2,8 +2,8 @@
 
 use super::parts::RuleSet;
 use super::records::lifetime;
-use crate::packet::Packet;
-use crate::packet::protocol::UDP;
+use crate::packet::protocol::{UDP, tcp};
+use crate::packet::{Packet, TcpSegment};
 use crate::state::flow::{FamilyFlows, FlowRoute, PassTrace};
 use crate::state::{FilterWorker, StateTable};
 
@@ -11,7 +11,9 @@ use crate::state::{FilterWorker, StateTable};
 #[inline]
 pub fn may_learn_flow(worker: &FilterWorker, packet: &Packet, place: usize, entering: &PassTrace) -> bool {
     let repeats = |pass: &PassTrace| pass.repeats() && is_steady(&worker.states, pass);
-    let is_plain = packet.protocol == UDP && !packet.has_options && !packet.is_fragment();
+    let is_of_kind =
+        packet.protocol == UDP || packet.tcp().is_some_and(|segment| tcp::is_plain(segment.flags));
+    let is_plain = is_of_kind && !packet.has_options && !packet.is_fragment();
     is_plain && worker.flows.has_room() && repeats(entering) && repeats(&worker.flows.trace_of(place))
 }
 
@@ -30,9 +32,9 @@ pub fn learn_flow(
 }
 
 /// Asks the states of a flow that has a packet now. Returns whether all are alive, and the flow is still what was
-/// learned. `next_hop` looks up the route if it may have changed, unless that would not suffice.
+/// learned; then [`renew_flow`] follows. `next_hop` looks up the route if it may have changed, unless that would not suffice.
 #[cold]
-pub fn renew_flow<A: FamilyFlows>(
+pub fn may_renew_flow<A: FamilyFlows>(
     rules: &RuleSet,
     worker: &mut FilterWorker,
     place: usize,
@@ -43,14 +45,27 @@ pub fn renew_flow<A: FamilyFlows>(
     if !worker.flows.is_current(known) || known != stamp && next_hop() != Some(hop) {
         return false;
     }
-    let now = now as u32;
     let ids = A::cache(&mut worker.flows).states(place);
-    if ids.into_iter().any(|id| rules.has_expired(worker, id, now)) {
-        return false;
-    }
+    !ids.into_iter().any(|id| rules.has_expired(worker, id, now as u32))
+}
+
+/// Notes that a flow has a packet now.
+pub fn renew_flow<A: FamilyFlows>(worker: &mut FilterWorker, place: usize, (stamp, now): (u64, u64)) {
     let FilterWorker { flows, states, .. } = worker;
-    A::cache(flows).renew(place, stamp, now, states);
-    true
+    A::cache(flows).renew(place, stamp, now as u32, states);
+}
+
+/// Follows a plain segment of a flow in its states. Returns `false`, and changes nothing, if the rules have to judge it.
+#[inline]
+pub fn follow_segment<A: FamilyFlows>(worker: &mut FilterWorker, place: usize, segment: &TcpSegment) -> bool {
+    let hits = A::cache(&mut worker.flows).hits(place);
+    worker.states.follow_segment(hits, segment)
+}
+
+/// Whether the packets of a flow may pass without their headers being compared with a state.
+pub fn needs_no_windows<A: FamilyFlows>(worker: &mut FilterWorker, place: usize) -> bool {
+    let mut ids = A::cache(&mut worker.flows).states(place);
+    !ids.any(|id| worker.states.has_windows(id))
 }
 
 /// How long the flow at this place may be without packets, in milliseconds, before one of its states ends. The longest time
@@ -83,5 +98,5 @@ pub fn recall_flow<A: FamilyFlows>(worker: &mut FilterWorker, place: usize) {
 }
 
 fn is_steady(states: &StateTable, pass: &PassTrace) -> bool {
-    pass.state().is_none_or(|id| states.is_steady(id, pass.forward))
+    pass.hit().is_none_or(|hit| states.is_steady(hit.id, hit.forward))
 }

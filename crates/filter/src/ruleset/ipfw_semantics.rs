@@ -38,7 +38,7 @@ pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
     let around = evaluation.surroundings();
     let search = set.filter.search(evaluation.packet, around);
     while let Some(index) = search.next(from, evaluation.packet, |_| true) {
-        if !set.filter.is_constant(index) {
+        if !set.filter.is_constant(index, evaluation.packet.protocol) {
             evaluation.worker.flows.trace.differs();
         }
         match step(&mut evaluation, index, &mut lookups) {

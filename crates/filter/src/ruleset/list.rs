@@ -1,6 +1,8 @@
 use super::matching::{Surroundings, matches};
 use crate::classify::{Classifier, Walk};
 use crate::packet::Packet;
+use crate::packet::protocol::TCP;
+use crate::packet::protocol::tcp::PUSH;
 use crate::rule::{CompiledRule, RuleAction, Test};
 
 /// So many rules are tried one after the other faster than they are classified.
@@ -16,6 +18,8 @@ pub struct RuleList {
     has_quick: bool,
     /// Before the first rule with this index all whole UDP packets of a flow match the same rules.
     constant: usize,
+    /// As `constant` for plain TCP segments.
+    constant_segments: usize,
 }
 
 impl RuleList {
@@ -27,8 +31,11 @@ impl RuleList {
         };
         let decides_only = rules.iter().all(decides);
         let has_quick = rules.iter().any(|rule| rule.quick);
-        let constant = rules.iter().position(distinguishes_packets).unwrap_or(rules.len());
-        RuleList { rules, classifier, decides_only, has_quick, constant }
+        let before = |test: fn(&Test) -> bool| {
+            rules.iter().position(|rule| distinguishes_packets(rule, test)).unwrap_or(rules.len())
+        };
+        let (constant, constant_segments) = (before(is_of_packet), before(is_of_segment));
+        RuleList { rules, classifier, decides_only, has_quick, constant, constant_segments }
     }
 
     /// The rules in order.
@@ -46,14 +53,18 @@ impl RuleList {
         self.has_quick
     }
 
-    /// Whether no rule up to this one distinguishes whole UDP packets of one flow.
-    pub(super) fn is_constant(&self, index: usize) -> bool {
-        index < self.constant
+    /// Whether no rule up to this one distinguishes whole UDP packets, or plain TCP segments, of one flow.
+    pub(super) fn is_constant(&self, index: usize, protocol: u8) -> bool {
+        index < self.constant(protocol)
     }
 
-    /// Whether no rule at all distinguishes whole UDP packets of one flow.
-    pub(super) fn is_all_constant(&self) -> bool {
-        self.constant == self.rules.len()
+    /// Whether no rule at all distinguishes whole UDP packets, or plain TCP segments, of one flow.
+    pub(super) fn is_all_constant(&self, protocol: u8) -> bool {
+        self.constant(protocol) == self.rules.len()
+    }
+
+    fn constant(&self, protocol: u8) -> usize {
+        if protocol == TCP { self.constant_segments } else { self.constant }
     }
 
     /// The bytes by which packets are classified.
@@ -69,14 +80,14 @@ impl RuleList {
     }
 }
 
-/// Whether two whole UDP packets of one flow, both without options, may fare differently by this rule.
-fn distinguishes_packets(rule: &CompiledRule) -> bool {
+/// Whether two packets of one flow may fare differently by this rule, if this test says which answers differ.
+fn distinguishes_packets(rule: &CompiledRule, differs: fn(&Test) -> bool) -> bool {
     let mut tests = rule.clauses.iter().flat_map(|clause| &clause.0).map(|literal| &literal.test);
     let translates = matches!(rule.action, RuleAction::Translate(_) | RuleAction::NoTranslate);
-    translates || tests.any(is_of_packet)
+    translates || tests.any(differs)
 }
 
-/// Whether the answer may differ between such packets of a flow. Those about TCP, ICMP, fragments and options are no for each
+/// Whether the answer may differ between whole UDP packets of a flow without options. Those about TCP, ICMP, fragments and options are no for each
 /// of them, and a tag follows from the rules before.
 fn is_of_packet(test: &Test) -> bool {
     match test {
@@ -87,6 +98,15 @@ fn is_of_packet(test: &Test) -> bool {
         Test::TcpSeq(_) | Test::TcpAck(_) | Test::IcmpType(_) | Test::IcmpCode(_) => false,
         Test::Fragment(_) | Test::Options | Test::Tagged(_) => false,
         Test::Tos { .. } | Test::Ttl(..) | Test::Length(..) | Test::Probability(_) => true,
+    }
+}
+
+/// Whether the answer may differ between plain TCP segments of a flow, which have `ACK` and perhaps `PUSH`.
+fn is_of_segment(test: &Test) -> bool {
+    match test {
+        Test::TcpFlags { mask, .. } | Test::TcpAnyFlag(mask) => mask & PUSH != 0,
+        Test::TcpWindow(..) | Test::TcpSeq(_) | Test::TcpAck(_) => true,
+        other => is_of_packet(other),
     }
 }
 
@@ -137,7 +157,7 @@ impl RuleSearch<'_> {
 mod tests {
     use super::*;
     use crate::address::{Address, Family};
-    use crate::packet::protocol::{TCP, UDP};
+    use crate::packet::protocol::UDP;
     use crate::packet::{Direction, Pass};
     use crate::rule::{AddressMatch, Clause, Literal, PortRange, Test};
     use proptest::prelude::*;

@@ -17,7 +17,10 @@ mod reject;
 mod translate;
 
 pub use explain::TriedRule;
-pub use flows::{flow_lifetime, follow_offloaded, learn_flow, may_learn_flow, recall_flow, renew_flow};
+pub use flows::{
+    flow_lifetime, follow_offloaded, follow_segment, learn_flow, may_learn_flow, may_renew_flow,
+    needs_no_windows, recall_flow, renew_flow,
+};
 pub use list::RuleList;
 pub use parts::{CompileError, Language, RuleSet, RuleSetParts};
 pub use records::{StateRecord, records, remove};

@@ -103,8 +103,6 @@ pub struct RuleSet {
     pub(super) adaptive: (u32, u32),
     /// No state expires before so many milliseconds after its last packet.
     pub(super) shortest: u32,
-    /// Without states, the rules decide in the same way about all whole UDP packets of a flow.
-    pub(super) is_constant: bool,
     /// Whether rules distinguish first fragments from whole packets.
     pub(super) tests_fragments: bool,
 }
@@ -121,7 +119,6 @@ impl RuleSet {
         Ok(RuleSet {
             shortest: parts.timeouts.iter().map(Timeouts::shortest).min().unwrap_or(0),
             language: parts.language,
-            is_constant: filter.is_all_constant() && parts.translations.is_empty(),
             filter,
             translations: RuleList::new(parts.translations),
             tables: parts.tables,
@@ -137,6 +134,13 @@ impl RuleSet {
     /// The filter rules.
     pub fn rules(&self) -> &[CompiledRule] {
         self.filter.rules()
+    }
+
+    /// Whether the rules without states decide in the same way about all whole UDP packets, or all plain TCP segments, of a
+    /// flow.
+    #[inline]
+    pub(super) fn is_constant(&self, protocol: u8) -> bool {
+        self.filter.is_all_constant(protocol) && self.translations.rules().is_empty()
     }
 
     /// The bytes by which packets are classified.

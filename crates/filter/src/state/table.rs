@@ -9,7 +9,7 @@ use super::index::FlowIndex;
 use super::phase::Phase;
 use super::tcp::{self, Tracked};
 use crate::packet::protocol::{ICMP, ICMP6, TCP};
-use crate::packet::{Direction, Packet, Transport};
+use crate::packet::{Direction, Packet, TcpSegment, Transport};
 use crate::rule::{FlowName, Side};
 use crate::verdict::Rewrite;
 
@@ -287,7 +287,30 @@ impl StateTable {
         hot.is_used()
             && hot.translation() == StateTranslation::No
             && phases[from] != Phase::Silent
-            && phases[from ^ 1] != Phase::Opened
+            && match phases[from ^ 1] {
+                Phase::Opened => false,
+                // A plain segment may be what such an end waits for.
+                Phase::Silent | Phase::Closing => hot.protocol != TCP,
+                _ => true,
+            }
+    }
+
+    /// Follows a segment in the states of both its passes, if both take it and none changes its phases. Times and counters
+    /// stay as they are.
+    pub(crate) fn follow_segment(&mut self, hits: [Option<Hit>; 2], segment: &TcpSegment) -> bool {
+        let before = hits.map(|hit| hit.map(|hit| (hit.id, self.hot[hit.id as usize])));
+        let mut passes = hits.into_iter().flatten();
+        let is_followed = passes.all(|hit| follows(&mut self.hot[hit.id as usize], hit, segment));
+        if !is_followed {
+            before.into_iter().flatten().for_each(|(id, hot)| self.hot[id as usize] = hot);
+        }
+        is_followed
+    }
+
+    /// Whether a state compares sequence numbers with windows.
+    pub(crate) fn has_windows(&self, id: u32) -> bool {
+        let hot = &self.hot[id as usize];
+        hot.protocol == TCP && !hot.is_sloppy()
     }
 
     /// Gives a state the numbers of its rule and timeouts in another rule set.
@@ -332,6 +355,13 @@ impl StateTable {
             },
         }
     }
+}
+
+/// Follows a segment, and says whether it is valid and changes no phase.
+#[inline]
+fn follows(hot: &mut HotState, hit: Hit, segment: &TcpSegment) -> bool {
+    let before = hot.phases();
+    tcp::track(hot, usize::from(!hit.forward), segment) == Tracked::Valid && hot.phases() == before
 }
 
 /// Follows a packet of a protocol without connections.

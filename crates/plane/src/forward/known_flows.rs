@@ -13,7 +13,8 @@ use fullview_table::NextHop;
 
 use super::flow_set::FlowSet;
 use super::keys::{FamilyKeys, LookupBatch, TableKeys};
-use super::take_flows::{FlowFilter, UNKNOWN, take_known};
+use super::take_flows::{FlowFilter, KnownPackets, UNKNOWN, take_known};
+use super::take_segments::{note_segments, take_segments};
 use super::wire_flow::WireFamily;
 use crate::burst::{BURST, Packet};
 
@@ -70,17 +71,19 @@ impl KnownFlows {
     /// Gives the packets of known flows their next hops, and hides them from the stages until [`show`].
     pub fn take(&mut self, filter: &mut FlowFilter<'_>, tables: &mut [TableKeys], packets: &[Packet<'_>]) {
         filter.worker.flows_mut().0.begin_burst();
-        let (mut known, mut all) = (0, 0);
+        let (mut taken, mut all) = (KnownPackets::default(), 0);
         for (table, routes) in tables.iter_mut().zip(&mut self.routes) {
-            let renews = !filter.view.checks_sources();
-            known +=
-                routes[0].take::<InetAddresses>(&mut self.places, filter, &mut table.inet, renews, packets);
-            known +=
-                routes[1].take::<Inet6Addresses>(&mut self.places, filter, &mut table.inet6, renews, packets);
+            taken += routes[0].take::<InetAddresses>(&mut self.places, filter, &mut table.inet, packets);
+            taken += routes[1].take::<Inet6Addresses>(&mut self.places, filter, &mut table.inet6, packets);
             all += table.inet.destinations.len() + table.inet6.destinations.len();
         }
+        let (mut known, mut judged) = (taken.all, FlowSet::default());
         if (1..all).contains(&known) {
-            known -= self.put_off(filter.worker.flows_mut().0, tables, packets);
+            self.add_judged(&mut judged, tables, packets);
+            known -= self.put_off(&judged, filter.worker.flows_mut().0, tables, packets);
+        }
+        if taken.segments > 0 {
+            known -= self.take_segments(filter, tables, packets, &mut judged);
         }
         let (flows, counters) = filter.worker.flows_mut();
         // Not before: what is put off is taken back from what was counted.
@@ -95,20 +98,52 @@ impl KnownFlows {
         }
     }
 
-    /// Leaves packets to the rules whose flows have another packet in the burst that the rules judge. Returns how many.
+    /// Adds the flows of the packets in the burst that the rules judge.
     #[cold]
-    fn put_off(&mut self, flows: &mut FlowCaches, tables: &[TableKeys], packets: &[Packet<'_>]) -> usize {
-        let mut judged = FlowSet::default();
+    fn add_judged(&self, judged: &mut FlowSet, tables: &[TableKeys], packets: &[Packet<'_>]) {
         for table in tables {
-            add_judged::<InetAddresses>(&mut judged, &self.places, &table.inet.destinations, packets);
-            add_judged::<Inet6Addresses>(&mut judged, &self.places, &table.inet6.destinations, packets);
+            add_judged::<InetAddresses>(judged, &self.places, &table.inet.destinations, packets);
+            add_judged::<Inet6Addresses>(judged, &self.places, &table.inet6.destinations, packets);
         }
+    }
+
+    /// Leaves counted packets to the rules whose flows have another packet in the burst that the rules judge. Returns how many.
+    #[cold]
+    fn put_off(
+        &mut self,
+        judged: &FlowSet,
+        flows: &mut FlowCaches,
+        tables: &[TableKeys],
+        packets: &[Packet<'_>],
+    ) -> usize {
         let (mut taken, places) = (0, &mut *self.places);
         for TableKeys { inet, inet6 } in tables {
-            taken += take_back::<InetAddresses>(&judged, places, flows, &inet.destinations, packets);
-            taken += take_back::<Inet6Addresses>(&judged, places, flows, &inet6.destinations, packets);
+            taken += take_back::<InetAddresses>(judged, places, flows, &inet.destinations, packets);
+            taken += take_back::<Inet6Addresses>(judged, places, flows, &inet6.destinations, packets);
         }
         taken
+    }
+
+    /// Takes the segments of known flows. Returns how many are left to the rules.
+    fn take_segments(
+        &mut self,
+        filter: &mut FlowFilter<'_>,
+        tables: &mut [TableKeys],
+        packets: &[Packet<'_>],
+        judged: &mut FlowSet,
+    ) -> usize {
+        let (mut left, places) = (0, &mut *self.places);
+        for TableKeys { inet, inet6 } in &*tables {
+            note_segments::<InetAddresses>(places, &inet.destinations, packets, judged);
+            note_segments::<Inet6Addresses>(places, &inet6.destinations, packets, judged);
+        }
+        for (table, [inet, inet6]) in tables.iter_mut().zip(&self.routes) {
+            let keys = &mut table.inet;
+            left += take_segments::<InetAddresses>(places, filter, keys, inet.stamp, packets, judged);
+            let keys = &mut table.inet6;
+            left += take_segments::<Inet6Addresses>(places, filter, keys, inet6.stamp, packets, judged);
+        }
+        left
     }
 
     /// Notes a packet that leaves, as the next one of the list.
@@ -162,18 +197,17 @@ pub(super) fn show(tables: &mut [TableKeys]) {
 }
 
 impl RoutesNow {
-    /// Gives the packets of known flows their next hops. Returns how many there are.
+    /// Gives the packets of known flows except TCP their next hops.
     fn take<A: WireFamily>(
         &mut self,
         places: &mut [u32; BURST],
         filter: &mut FlowFilter<'_>,
         keys: &mut FamilyKeys<A::Key>,
-        renews: bool,
         packets: &[Packet<'_>],
-    ) -> usize {
+    ) -> KnownPackets {
         let len = keys.destinations.len();
         if len == 0 {
-            return 0;
+            return KnownPackets::default();
         }
         let (flows, _) = filter.worker.flows_mut();
         let generation = keys.reader.generation();
@@ -182,9 +216,9 @@ impl RoutesNow {
         }
         if A::cache(flows).is_empty() {
             (0..len).for_each(|at| places[keys.destinations.position(at)] = UNKNOWN);
-            return 0;
+            return KnownPackets::default();
         }
-        take_known::<A>(places, filter, keys, (self.stamp, renews), packets)
+        take_known::<A>(places, filter, keys, self.stamp, packets)
     }
 }
 
@@ -208,9 +242,10 @@ fn take_back<A: WireFamily>(
 ) -> usize {
     let mut taken = 0;
     for position in batch.positions() {
-        let place = places[position];
-        if place != UNKNOWN && judged.contains::<A>(packets[position]) {
-            flows.take_back::<A>(place as usize, A::read(packets[position]).length);
+        let (place, seen) = (places[position], A::read(packets[position]));
+        // Segments were not counted yet.
+        if place != UNKNOWN && !seen.is_segment && judged.contains::<A>(packets[position]) {
+            flows.take_back::<A>(place as usize, seen.length);
             places[position] = UNKNOWN;
             taken += 1;
         }

@@ -54,6 +54,7 @@ mod slow_parse;
 mod source_check;
 mod stage_state;
 mod take_flows;
+mod take_segments;
 mod translate;
 mod translations;
 mod transmit;

@@ -4,7 +4,9 @@
 //! before the first of them is looked at; and packets whose states have to be asked again, which are most of them when the
 //! clock has just moved on, are put off and asked together.
 
-use fullview_filter::ruleset::{RuleSet, renew_flow};
+use std::ops::AddAssign;
+
+use fullview_filter::ruleset::{RuleSet, may_renew_flow, renew_flow};
 use fullview_filter::state::FilterWorker;
 use fullview_filter::state::flow::{FamilyFlows, FlowCaches};
 use fullview_table::NextHop;
@@ -39,6 +41,11 @@ impl FlowFilter<'_> {
         step_of(self.time)
     }
 
+    /// Whether a flow is still known if its route changed and is the same again: no check of sources has to be made anew.
+    pub fn renews(&self) -> bool {
+        !self.view.checks_sources()
+    }
+
     /// Shares a flow that was learned or renewed.
     pub fn share<A: FamilyFlows>(&mut self, place: usize) {
         let (rules, view, now) = (self.rules, self.view, self.time);
@@ -54,16 +61,30 @@ struct PutOff {
     packets: [(u8, u32); STEP],
 }
 
-/// Gives the packets of known flows their next hops, and notes the places of their flows by their positions. Returns how
-/// many there are.
+/// How many packets of a burst are of known flows.
+#[derive(Clone, Copy, Default)]
+pub(super) struct KnownPackets {
+    pub all: usize,
+    /// Those of TCP among them, which [`take_segments`](super::take_segments) has to follow.
+    pub segments: usize,
+}
+
+impl AddAssign for KnownPackets {
+    fn add_assign(&mut self, more: KnownPackets) {
+        self.all += more.all;
+        self.segments += more.segments;
+    }
+}
+
+/// Gives the packets of known flows except TCP their next hops, and notes the places of all of them by their positions.
 pub(super) fn take_known<A: WireFamily>(
     places: &mut [u32; BURST],
     filter: &mut FlowFilter<'_>,
     keys: &mut FamilyKeys<A::Key>,
-    (stamp, renews): (u64, bool),
+    stamp: u64,
     packets: &[Packet<'_>],
-) -> usize {
-    let (mut known, mut run, len) = (0, Run::default(), keys.destinations.len());
+) -> KnownPackets {
+    let (mut known, mut run, len) = (KnownPackets::default(), Run::default(), keys.destinations.len());
     for first in (0..len).step_by(STEP) {
         let step = (first, len.min(first + STEP));
         find::<A>(places, filter, keys, step, packets);
@@ -71,7 +92,7 @@ pub(super) fn take_known<A: WireFamily>(
         known += count::<A>(places, filter, keys, (step, stamp), packets, (&mut run, &mut put_off));
         if put_off.len > 0 {
             let put_off = &put_off.packets[..put_off.len];
-            known += renew::<A>(places, filter, keys, (stamp, renews), packets, (&mut run, put_off));
+            known.all += renew::<A>(places, filter, keys, stamp, packets, (&mut run, put_off));
         }
     }
     run.settle(filter.worker.flows_mut().0);
@@ -107,14 +128,19 @@ fn count<A: WireFamily>(
     ((first, end), stamp): ((usize, usize), u64),
     packets: &[Packet<'_>],
     (run, put_off): (&mut Run, &mut PutOff),
-) -> usize {
-    let (mut known, now) = (0, filter.now() as u32);
+) -> KnownPackets {
+    let (mut known, now) = (KnownPackets::default(), filter.now() as u32);
     let (flows, _) = filter.worker.flows_mut();
     for at in first..end {
         let position = keys.destinations.position(at) % BURST;
         let (seen, place) = (A::read(packets[position]), places[position] as usize);
-        if !(A::cache(flows).has(place, &seen.flow) & seen.is_plain) {
+        let is_other = seen.is_segment && A::segment(packets[position], seen.length).is_none();
+        if !(A::cache(flows).has(place, &seen.flow) & seen.is_plain) || is_other {
             places[position] = UNKNOWN;
+            continue;
+        }
+        if seen.is_segment {
+            known += KnownPackets { all: 1, segments: 1 };
             continue;
         }
         if !A::cache(flows).is_fresh(place, stamp, now) {
@@ -125,7 +151,7 @@ fn count<A: WireFamily>(
         let (next_hop, list) = A::cache(flows).count(place, seen.length);
         run.count(list, seen.length, flows);
         keys.destinations.set_next_hop(at, NextHop(next_hop));
-        known += 1;
+        known.all += 1;
     }
     known
 }
@@ -136,21 +162,22 @@ fn renew<A: WireFamily>(
     places: &mut [u32; BURST],
     filter: &mut FlowFilter<'_>,
     keys: &mut FamilyKeys<A::Key>,
-    (stamp, renews): (u64, bool),
+    stamp: u64,
     packets: &[Packet<'_>],
     (run, put_off): (&mut Run, &[(u8, u32)]),
 ) -> usize {
     filter.worker.touch_states_of::<A>(put_off.iter().map(|(_, place)| *place as usize));
-    let mut known = 0;
+    let (mut known, renews) = (0, filter.renews());
     for (at, place) in put_off {
         let (at, place) = (usize::from(*at), *place as usize);
         let position = keys.destinations.position(at);
         let addr = keys.destinations.addr(at);
         let next_hop = || renews.then(|| keys.find(addr).0);
-        if !renew_flow::<A>(filter.rules, filter.worker, place, (stamp, filter.now()), next_hop) {
+        if !may_renew_flow::<A>(filter.rules, filter.worker, place, (stamp, filter.now()), next_hop) {
             places[position] = UNKNOWN;
             continue;
         }
+        renew_flow::<A>(filter.worker, place, (stamp, filter.now()));
         filter.share::<A>(place);
         let (length, (flows, _)) = (A::read(packets[position]).length, filter.worker.flows_mut());
         let (next_hop, list) = A::cache(flows).count(place, length);
@@ -163,7 +190,7 @@ fn renew<A: WireFamily>(
 
 /// Consecutive packets that the same rules count.
 #[derive(Default)]
-struct Run {
+pub(super) struct Run {
     list: u16,
     packets: u64,
     bytes: u64,
@@ -171,7 +198,7 @@ struct Run {
 
 impl Run {
     #[inline(always)]
-    fn count(&mut self, list: u16, length: u16, flows: &mut FlowCaches) {
+    pub fn count(&mut self, list: u16, length: u16, flows: &mut FlowCaches) {
         if list != self.list {
             self.settle(flows);
             self.list = list;
@@ -181,7 +208,7 @@ impl Run {
     }
 
     #[inline(always)]
-    fn settle(&mut self, flows: &mut FlowCaches) {
+    pub fn settle(&mut self, flows: &mut FlowCaches) {
         if self.packets > 0 {
             flows.count_rules(self.list, self.packets, self.bytes);
             (self.packets, self.bytes) = (0, 0);

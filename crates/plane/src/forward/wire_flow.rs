@@ -1,6 +1,8 @@
 //! The flow of a packet, read at constant offsets of its first 64 bytes.
 
-use fullview_filter::packet::protocol::{ICMP6, TCP, UDP};
+use fullview_filter::address::Family;
+use fullview_filter::packet::protocol::{ICMP, ICMP6, TCP, UDP};
+use fullview_filter::packet::{TcpSegment, is_icmp_query, plain_segment};
 use fullview_filter::state::flow::{FamilyFlows, Inet6Addresses, InetAddresses, WireFlow};
 use fullview_table::Address;
 
@@ -17,25 +19,37 @@ pub(super) struct FlowPacket<A> {
     pub length: u16,
     /// Whether it is what all packets of a known flow are: whole, without options, with a hop left.
     pub is_plain: bool,
+    /// Whether it is of TCP, so that the states of its flow have to follow it.
+    pub is_segment: bool,
 }
 
 /// A family whose packets show their flow.
 pub(super) trait WireFamily: FamilyFlows {
     /// What is looked up.
     type Key: Address;
+    /// The length of the header that all packets of known flows have.
+    const HEADER: usize;
 
     fn read(slot: &Slot) -> FlowPacket<Self>;
 
     /// Which flow a packet that the rules judge may belong to.
     fn judged(slot: &Slot) -> Judged;
+
+    /// The segment in a packet of this length that is of a known flow of TCP, if it is a plain one.
+    fn segment(slot: &Slot, length: u16) -> Option<TcpSegment> {
+        let whole = ETHERNET + Self::HEADER..ETHERNET + usize::from(length);
+        slot.frame().get(whole).and_then(plain_segment)
+    }
 }
 
 /// The known flows to which a packet may belong.
 pub(super) enum Judged {
     /// The flow of its addresses and ports.
     Flow,
-    /// It may not show its ports.
+    /// It may not show its ports, or be an ICMP error with options.
     AnyOfAddresses,
+    /// It is an ICMP error, which is compared with the windows of the connection that it is about.
+    AnyConnection,
     /// It is of a protocol of which no flow is known.
     NoKnownFlow,
 }
@@ -44,6 +58,7 @@ const UDP_HEADER: u16 = 8;
 
 impl WireFamily for InetAddresses {
     type Key = u32;
+    const HEADER: usize = ipv4::HEADER;
 
     #[inline(always)]
     fn read(slot: &Slot) -> FlowPacket<InetAddresses> {
@@ -52,25 +67,29 @@ impl WireFamily for InetAddresses {
         const MIDDLE: Field<4> = Field(ETHERNET + 6);
         const ADDRESSES: Field<8> = Field(ETHERNET + 12);
         const PORTS: Field<4> = Field(ETHERNET + ipv4::HEADER);
-        /// All but the bit that forbids fragments, the one that means nothing, and the hops.
-        const JUDGED: u32 = 0x3fff_00ff;
+        /// All of the fragment but the bit that forbids fragments and the one that means nothing.
+        const JUDGED: u32 = 0x3fff_0000;
         let head = slot.head();
         let length = u16::from_be_bytes(LENGTH.get(head));
         let middle = u32::from_be_bytes(MIDDLE.get(head));
+        let is_segment = middle as u8 == TCP;
         let is_plain = (head[ETHERNET] == 0x45)
-            & (middle & JUDGED == u32::from(UDP))
+            & (middle & JUDGED == 0)
+            & ((middle as u8 == UDP) | is_segment)
             & (middle >> 8 & 0xff > 1)
             & (length >= ipv4::HEADER as u16 + UDP_HEADER);
         let addresses = InetAddresses::from_wire(ADDRESSES.get(head));
         let flow = WireFlow::new(addresses, PORTS.get(head), middle as u8, slot.interface);
-        FlowPacket { flow, length, is_plain }
+        FlowPacket { flow, length, is_plain, is_segment }
     }
 
     fn judged(slot: &Slot) -> Judged {
         let ip = Ipv4Packet::new_unchecked(&slot.head()[ETHERNET..]);
+        let kind = slot.head()[ETHERNET + ipv4::HEADER];
         let is_whole = ip.fragment_offset() == 0 && !ip.more_fragments();
         match (is_whole && ip.version_ihl() == 0x45, ip.protocol()) {
-            (true, UDP) => Judged::Flow,
+            (true, UDP | TCP) => Judged::Flow,
+            (true, ICMP) if !is_icmp_query(Family::Inet, kind) => Judged::AnyConnection,
             (true, _) => Judged::NoKnownFlow,
             (false, _) => Judged::AnyOfAddresses,
         }
@@ -79,6 +98,7 @@ impl WireFamily for InetAddresses {
 
 impl WireFamily for Inet6Addresses {
     type Key = u128;
+    const HEADER: usize = ipv6::HEADER;
 
     #[inline(always)]
     fn read(slot: &Slot) -> FlowPacket<Inet6Addresses> {
@@ -89,16 +109,19 @@ impl WireFamily for Inet6Addresses {
         let head = slot.head();
         let [high, low, protocol, hops] = MIDDLE.get(head);
         let payload = u16::from_be_bytes([high, low]);
-        let is_plain = (protocol == UDP) & (hops > 1) & (payload >= UDP_HEADER);
+        let is_segment = protocol == TCP;
+        let is_plain = ((protocol == UDP) | is_segment) & (hops > 1) & (payload >= UDP_HEADER);
         let addresses = Inet6Addresses::from_wire(ADDRESSES.get(head));
         let flow = WireFlow::new(addresses, PORTS.get(head), protocol, slot.interface);
-        FlowPacket { flow, length: payload.wrapping_add(ipv6::HEADER as u16), is_plain }
+        FlowPacket { flow, length: payload.wrapping_add(ipv6::HEADER as u16), is_plain, is_segment }
     }
 
     fn judged(slot: &Slot) -> Judged {
+        let kind = slot.head()[ETHERNET + ipv6::HEADER];
         match Ipv6Packet::new_unchecked(&slot.head()[ETHERNET..]).next_header() {
-            UDP => Judged::Flow,
-            TCP | ICMP6 => Judged::NoKnownFlow,
+            UDP | TCP => Judged::Flow,
+            ICMP6 if !is_icmp_query(Family::Inet6, kind) => Judged::AnyConnection,
+            ICMP6 => Judged::NoKnownFlow,
             _ => Judged::AnyOfAddresses,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use fullview_filter::address::Family;
-use fullview_filter::ruleset::{RuleSet, flow_lifetime, follow_offloaded, recall_flow};
+use fullview_filter::ruleset::{RuleSet, flow_lifetime, follow_offloaded, needs_no_windows, recall_flow};
 use fullview_filter::state::FilterWorker;
 use fullview_filter::state::flow::{FamilyFlows, FlowOffload, FlowWords, Inet6Addresses, InetAddresses};
 use fullview_table::NextHop;
@@ -132,16 +132,16 @@ impl FlowSharing {
         let times = (now, lifetime - MARGIN);
         match A::cache(worker.flows_mut().0).offloaded(place) {
             Some(index) => self.renew(index, times),
-            None => self.add::<A>(known, worker, times),
+            // The program does not move windows.
+            None if needs_no_windows::<A>(worker, place) => self.add::<A>(known, worker, times),
+            None => {}
         }
     }
 
     fn add<A: FamilyFlows>(&mut self, known: KnownFlow<'_>, worker: &mut FilterWorker, times: (u64, u64)) {
         let cache = A::cache(worker.flows_mut().0);
-        let (_, next_hop) = cache.route(known.place);
-        let Some(path) = self.path(known.view, cache.flow(known.place).words(), NextHop(next_hop)) else {
-            return;
-        };
+        let ((_, next_hop), flow) = (cache.route(known.place), cache.flow(known.place).words());
+        let Some(path) = self.path(known.view, flow, NextHop(next_hop)) else { return };
         let words = path.words();
         let hash = words.hash(self.memory.keys());
         let Some(slot) = self.vacate(hash) else { return };

@@ -123,20 +123,30 @@ impl Shown {
         let room = frame.len().checked_sub(ETHERNET)? as u64;
         let ip = &frame[ETHERNET..];
         let (mut flow, is_inet6) = ([0; 6], Frame::new_unchecked(frame).ethertype() == EtherType::IPV6);
-        let (addresses, ports, version, bytes) = if is_inet6 {
+        let (protocol, addresses, transport, version, bytes) = if is_inet6 {
             let header = Ipv6Packet::new_checked(ip).ok()?;
-            let is_plain = ip[0] >> 4 == 6 && header.next_header() == 17 && header.hop_limit() > 1;
-            (&ip[8..40], ip.get(40..44).filter(|_| is_plain)?, 6, header.total_len() as u64)
+            let is_plain = ip[0] >> 4 == 6 && header.hop_limit() > 1;
+            let protocol = header.next_header();
+            (protocol, &ip[8..40], ip.get(40..).filter(|_| is_plain)?, 6, header.total_len() as u64)
         } else {
             let header = Ipv4Packet::new_checked(ip).ok()?;
             let fragment = u16::from_be_bytes([ip[6], ip[7]]) & 0x3fff;
-            let is_plain = ip[0] == 0x45 && ip[9] == 17 && fragment == 0 && ip[8] > 1;
-            (&ip[12..20], ip.get(20..24).filter(|_| is_plain)?, 4, u64::from(header.total_len()))
+            let is_plain = ip[0] == 0x45 && fragment == 0 && ip[8] > 1;
+            (ip[9], &ip[12..20], ip.get(20..).filter(|_| is_plain)?, 4, u64::from(header.total_len()))
         };
         for (word, bytes) in flow.iter_mut().zip(addresses.as_chunks().0) {
             *word = u64::from_le_bytes(*bytes);
         }
-        flow[4] = u64::from(u32::from_le_bytes(*ports.first_chunk()?)) | 17 << 32 | version << 40;
+        let is_segment = || {
+            let length = transport.get(12).map_or(0, |byte| u64::from(byte >> 4) * 4);
+            let header = bytes - if is_inet6 { 40 } else { 20 };
+            (20..=header).contains(&length) && transport[13] & !0x08 == 0x10
+        };
+        if !(protocol == 17 || protocol == 6 && is_segment()) {
+            return None;
+        }
+        let ports = u32::from_le_bytes(*transport.first_chunk()?);
+        flow[4] = u64::from(ports) | u64::from(protocol) << 32 | version << 40;
         flow[5] = ingress;
         let padding = room.checked_sub(bytes)?;
         Some(Shown { flow, is_inet6, bytes, padding })

@@ -42,6 +42,10 @@ pub fn rule_sets(language: usize) -> Vec<EnforceableRules> {
             "pass no state\nblock in inet from 198.18.0.2\nblock out proto tcp flags S/S\nmatch in proto udp",
             "block all\npass in on port0 proto udp no state\npass out on port1 proto udp no state tag seen",
             "pass no state\nblock in proto udp tos 4",
+            "pass all keep state (sloppy)",
+            "pass all flags any keep state",
+            "pass no state\nblock in proto tcp flags P/P",
+            "pass no state\nblock in proto tcp flags U/U",
         ]
         .map(pf)
         .into(),
@@ -56,6 +60,9 @@ pub fn rule_sets(language: usize) -> Vec<EnforceableRules> {
             "add 10 count udp from any to any in\nadd 20 deny ip from 198.18.0.2 to any\nadd 30 allow ip from any to any",
             "add 10 check-state\nadd 20 allow udp from any to any in recv port0\nadd 30 allow ip from any to any keep-state",
             "add 10 deny udp from any to any iplen 30-31\nadd 20 allow ip from any to any",
+            "add 10 deny tcp from any to any tcpflags psh\nadd 20 allow ip from any to any",
+            "add 10 count tcp from any to any established\nadd 20 allow tcp from any to any setup keep-state\nadd 30 allow udp from any to any",
+            "add 10 count tcp from any to any tcpwin 256\nadd 20 allow tcp from any to any keep-state",
         ]
         .map(ipfw)
         .into(),
@@ -75,11 +82,29 @@ pub struct Sent {
 }
 
 #[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    pub flags: u8,
+    pub seq: u16,
+    pub ack: u16,
+    pub window: u16,
+    pub len: u8,
+}
+
+#[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    Udp { len: u8, hops: u8 },
-    Tcp { flags: u8, seq: u8 },
+    Udp {
+        len: u8,
+        hops: u8,
+    },
+    Tcp(Segment),
+    /// An error about a segment that has this sequence number.
+    Error {
+        seq: u16,
+    },
     Echo,
-    Fragment { first: bool },
+    Fragment {
+        first: bool,
+    },
     Options,
 }
 
@@ -95,10 +120,31 @@ pub enum Step {
     View(u8),
 }
 
+/// Sequence numbers, most of them in windows.
+fn number() -> impl Strategy<Value = u16> {
+    prop_oneof![4 => 0_u16..4, 2 => 0_u16..400, 1 => any::<u16>()]
+}
+
+/// Segments, many of which belong to a connection.
+fn segment() -> impl Strategy<Value = Segment> {
+    let flags =
+        prop_oneof![8 => Just(0x10_u8), 4 => Just(0x18), 2 => Just(0x02), 2 => Just(0x12), 2 => any::<u8>()];
+    let window = prop_oneof![2 => Just(256_u16), 1 => Just(0), 1 => any::<u16>()];
+    let len = prop_oneof![2 => Just(0_u8), 2 => 0_u8..4, 1 => any::<u8>()];
+    (flags, number(), number(), window, len).prop_map(|(flags, seq, ack, window, len)| Segment {
+        flags,
+        seq,
+        ack,
+        window,
+        len,
+    })
+}
+
 fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![
         20 => (0_u8..12, prop_oneof![9 => Just(64_u8), 1 => Just(1)]).prop_map(|(len, hops)| Kind::Udp { len, hops }),
-        2 => (0_u8..32, 0_u8..4).prop_map(|(flags, seq)| Kind::Tcp { flags, seq }),
+        15 => segment().prop_map(Kind::Tcp),
+        1 => number().prop_map(|seq| Kind::Error { seq }),
         1 => Just(Kind::Echo),
         1 => any::<bool>().prop_map(|first| Kind::Fragment { first }),
         1 => Just(Kind::Options),
@@ -127,7 +173,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         20 => prop::collection::vec(packet(), 1..40).prop_map(Step::Burst),
         4 => prop_oneof![4 => 1_u64..300, 2 => 300_u64..5000, 1 => 5000_u64..100_000].prop_map(Step::Pause),
         1 => Just(Step::Idle),
-        1 => (0_usize..12).prop_map(Step::Rules),
+        1 => (0_usize..16).prop_map(Step::Rules),
         1 => prop_oneof![Just(Some(2)), Just(Some(3)), Just(None)].prop_map(Step::Route),
         1 => (0_u8..4).prop_map(Step::View),
     ]
@@ -139,10 +185,12 @@ fn payload(sent: &Sent) -> (u8, Vec<u8>) {
     let (from, to) = if sent.back { (far, near) } else { (near, far) };
     let mut bytes = [from, to].concat();
     match sent.kind {
-        Kind::Tcp { flags, seq } => {
-            bytes.extend([0, 0, 0, seq, 0, 0, 0, seq, 0x50, flags, 1, 0, 0, 0, 0, 0]);
+        Kind::Tcp(segment) => {
+            bytes.extend(header_end(&segment));
+            bytes.resize(bytes.len() + usize::from(segment.len), 7);
             (6, bytes)
         }
+        Kind::Error { seq } => (if sent.inet6 { 58 } else { 1 }, error(sent, [to, from].concat(), seq)),
         Kind::Echo if sent.inet6 => (58, vec![128, 0, 0, 0, 0, sent.port, 0, 0]),
         Kind::Echo => (1, vec![8, 0, 0, 0, 0, sent.port, 0, 0]),
         Kind::Udp { len, .. } => {
@@ -154,6 +202,27 @@ fn payload(sent: &Sent) -> (u8, Vec<u8>) {
             (17, bytes)
         }
     }
+}
+
+/// All of a TCP header but its ports.
+fn header_end(segment: &Segment) -> Vec<u8> {
+    let Segment { flags, seq, ack, window, .. } = segment;
+    let mut bytes = [[0; 2], seq.to_be_bytes(), [0; 2], ack.to_be_bytes()].concat();
+    bytes.extend([0x50, *flags]);
+    bytes.extend(window.to_be_bytes());
+    bytes.extend([0; 4]);
+    bytes
+}
+
+/// An ICMP error about a segment of the other end.
+fn error(sent: &Sent, ports: Vec<u8>, seq: u16) -> Vec<u8> {
+    let quoted = Sent { back: !sent.back, vlan: false, kind: Kind::Echo, ..sent.clone() };
+    let header = if sent.inet6 { 40 } else { 20 };
+    let mut quote = frame(&quoted).1[14..14 + header].to_vec();
+    quote[if sent.inet6 { 6 } else { 9 }] = 6;
+    quote.extend([&ports[..], &[0, 0], &seq.to_be_bytes(), &[0; 12]].concat());
+    let kind: u8 = if sent.inet6 { 1 } else { 3 };
+    [&[kind, 1, 0, 0, 0, 0, 0, 0], &quote[..]].concat()
 }
 
 pub fn frame(sent: &Sent) -> (u16, Vec<u8>) {
@@ -372,6 +441,77 @@ fn packets_are_known_from_the_third_of_a_flow_on() {
         let both_ways = [vec![burst(false); 5], vec![burst(true); 5]].concat();
         assert!(compare(language, 100, 1000, &both_ways) > 6);
     }
+}
+
+pub fn segment_of(back: bool, flags: u8, seq: u16, ack: u16, len: u8) -> Sent {
+    let kind = Kind::Tcp(Segment { flags, seq, ack, window: 256, len });
+    Sent { kind, ..udp(back, false) }
+}
+
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
+const ACK: u8 = 0x10;
+const PUSH: u8 = 0x08;
+
+/// A handshake.
+pub fn connect() -> Vec<Step> {
+    let segments = [(false, SYN, 10, 0), (true, SYN | ACK, 20, 11), (false, ACK, 11, 21)];
+    segments.map(|(back, flags, seq, ack)| one(segment_of(back, flags, seq, ack, 0))).into()
+}
+
+/// So many segments with ten bytes each from the end that began, acknowledged by the other one.
+pub fn exchange(count: u16) -> Vec<Step> {
+    let steps = (0..count).map(|number| 11 + 10 * number);
+    let both = |seq| [segment_of(false, ACK | PUSH, seq, 21, 10), segment_of(true, ACK, 21, seq + 10, 0)];
+    steps.flat_map(both).map(one).collect()
+}
+
+fn one(sent: Sent) -> Step {
+    Step::Burst(vec![sent])
+}
+
+/// The numbers are those of `rule_sets`.
+const WITH_WINDOWS: (usize, usize) = (0, 0);
+pub const SLOPPY: (usize, usize) = (0, 12);
+
+#[test]
+fn connections_are_known_from_the_second_plain_segment_of_a_direction_on() {
+    for (language, set) in [WITH_WINDOWS, SLOPPY, (1, 0), (1, 11)] {
+        let steps = [vec![Step::Rules(set)], connect(), exchange(10)].concat();
+        assert_eq!(compare(language, 100, 1000, &steps), 18, "{language} {set}");
+        assert_eq!(compare(language, 100, 0, &steps), 0);
+    }
+    // The rules let segments pass without states: the third segment is the first plain one.
+    for (language, set) in [(0, 8), (0, 15), (1, 6)] {
+        let steps = [vec![Step::Rules(set)], connect(), exchange(10)].concat();
+        assert_eq!(compare(language, 100, 1000, &steps), 19, "{language} {set}");
+    }
+    for (language, set) in [(0, 14), (1, 10), (1, 12)] {
+        let steps = [vec![Step::Rules(set)], connect(), exchange(10)].concat();
+        assert_eq!(compare(language, 100, 1000, &steps), 0, "{language} {set} asks about each segment");
+    }
+}
+
+#[test]
+fn segments_that_change_or_contradict_a_connection_meet_its_states() {
+    let begun = [connect(), exchange(4)].concat();
+    let known = |steps: &[Step]| {
+        let (language, _) = WITH_WINDOWS;
+        compare(language, 100, 1000, &[&begun[..], steps].concat()) - 6
+    };
+    assert_eq!(known(&[one(segment_of(false, ACK, 9_000, 21, 10))]), 0, "behind the window");
+    assert_eq!(
+        known(&[one(segment_of(false, ACK, 51, 9_000, 10))]),
+        1,
+        "within the slack of acknowledgements"
+    );
+    for flags in [FIN | ACK, RST, ACK | 0x20, ACK | 0x40, SYN | ACK, 0] {
+        assert_eq!(known(&[one(segment_of(false, flags, 51, 21, 10))]), 0, "{flags:#x}");
+    }
+    let (late, plain) = (segment_of(false, ACK, 9_000, 21, 10), segment_of(false, ACK, 51, 21, 10));
+    assert_eq!(known(&[Step::Burst(vec![plain.clone(), late.clone(), plain.clone()])]), 1, "in their order");
+    assert_eq!(known(&[one(late), one(plain)]), 1, "a segment that was refused ends nothing");
 }
 
 /// The numbers are those of `rule_sets`.

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use crate::flow_program::Program;
 use crate::frames::*;
 use crate::known_flows::{
-    Compared, NOW, Routed, Sent, Step, burst_of_both_families, frame, rule_sets, step, udp, view,
+    Compared, NOW, Routed, SLOPPY, Sent, Step, burst_of_both_families, connect, exchange, frame, rule_sets,
+    segment_of, step, udp, view,
 };
 
 /// A filter that judges all packets, and one whose known flows a program forwards.
@@ -110,6 +111,29 @@ fn a_program_forwards_from_the_third_packet_on() {
             "there is room for one"
         );
     }
+}
+
+/// The numbers are those of `rule_sets`.
+#[test]
+fn a_program_forwards_connections_whose_windows_no_state_compares() {
+    for (language, set, forwarded) in [(0, 0, 0), (0, 12, 18), (1, 0, 18), (0, 8, 19), (1, 6, 19), (0, 14, 0)]
+    {
+        let steps = [vec![Step::Rules(set)], connect(), exchange(10)].concat();
+        assert_eq!(compare(language, 100, 100, &steps), forwarded, "{language} {set}");
+    }
+}
+
+#[test]
+fn segments_that_may_end_a_connection_meet_its_states() {
+    let begun = [vec![Step::Rules(SLOPPY.1)], connect(), exchange(4)].concat();
+    let forwarded = |steps: &[Step]| compare(SLOPPY.0, 100, 100, &[&begun[..], steps].concat()) - 6;
+    let one = |flags| Step::Burst(vec![segment_of(false, flags, 51, 21, 10)]);
+    let plain = 0x10;
+    for flags in [0x11, 0x04, 0x02, 0x12, 0x30, 0x50, 0] {
+        assert_eq!(forwarded(&[one(flags)]), 0, "{flags:#x}");
+    }
+    assert_eq!(forwarded(&[one(plain), one(plain | 0x08)]), 2);
+    assert_eq!(forwarded(&[one(0x11), one(plain), one(plain)]), 1, "after a FIN the flow is learned again");
 }
 
 /// The number of packets that a program forwards of ten, with a change after five.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use fullview_filter::rule::{CompiledRule, RuleAction};
+use fullview_filter::rule::{CompiledRule, RuleAction, StateOptions, Tracking};
 use fullview_filter::ruleset::{Language, RuleSet, RuleSetParts};
 use fullview_filter::state::WorkerLimits;
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
@@ -29,7 +29,7 @@ use fullview_testnet::in_namespace;
 
 use crate::classify::{arrived, open, put, routing_kernel};
 use crate::conformance::{PATIENCE, Pool};
-use crate::packets::{ROUTER, echo, udp, udp6};
+use crate::packets::{ROUTER, echo, tcp, tcp6, udp, udp6};
 
 const NEXT: [u8; 6] = [2, 0, 0, 0, 0, 0xbb];
 /// The VLAN of both ports.
@@ -69,8 +69,9 @@ fn view() -> View {
 
 fn pass_with_states() -> EnforceableRules {
     let mut parts = RuleSetParts::new(Language::Pf);
-    parts.rules =
-        vec![CompiledRule { state: Some(Default::default()), ..CompiledRule::new(RuleAction::Pass) }];
+    // Only connections whose windows are not compared are forwarded by a program.
+    let state = StateOptions { tracking: Tracking::Sloppy, ..StateOptions::default() };
+    parts.rules = vec![CompiledRule { state: Some(state), ..CompiledRule::new(RuleAction::Pass) }];
     EnforceableRules::new(RuleSet::new(parts).unwrap()).unwrap()
 }
 
@@ -155,6 +156,14 @@ fn padded(mut frame: Vec<u8>, len: usize) -> Vec<u8> {
     frame
 }
 
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
+const PUSH: u8 = 0x08;
+const ACK: u8 = 0x10;
+const URG: u8 = 0x20;
+const ECE: u8 = 0x40;
+
 const TO: &str = "198.19.0.1";
 const TO_VLAN: &str = "198.19.128.1";
 
@@ -171,6 +180,11 @@ fn plain() -> Vec<Vec<u8>> {
         tagged(udp(TO_VLAN, 64, 18), VLAN),
         udp6("2001:db8:2::1", 64, 17, 18),
         udp6("2001:db8:2::1", 2, 17, 1400),
+        tcp(TO, ACK, 100),
+        padded(tcp(TO, ACK | PUSH, 1), 60),
+        tagged(tcp(TO_VLAN, ACK, 0), VLAN),
+        tcp6("2001:db8:2::1", ACK, 100),
+        tcp6("2001:db8:2::1", ACK | PUSH, 0),
     ]
 }
 
@@ -198,6 +212,20 @@ fn special() -> Vec<Vec<u8>> {
         edit(inet6(), 18, &[0, 7]),
         edit(inet6(), 18, &[9, 9]),
         udp(TO, 64, 18)[..40].to_vec(),
+        tcp(TO, 0, 18),
+        tcp(TO, SYN, 18),
+        tcp(TO, ACK | SYN, 18),
+        tcp(TO, ACK | URG, 18),
+        tcp(TO, ACK | ECE, 18),
+        edit(tcp(TO, ACK, 18), 46, &[0x40]),
+        edit(tcp(TO, ACK, 18), 46, &[0xa0]),
+        edit(tcp(TO, ACK, 18), 34, &[9, 9]),
+        tcp(TO, ACK, 18)[..46].to_vec(),
+        tcp6("2001:db8:2::1", ACK | SYN, 18),
+        edit(tcp6("2001:db8:2::1", ACK, 18), 66, &[0xa0]),
+        tcp(TO, ACK | FIN, 18),
+        tcp(TO, RST, 18),
+        tcp6("2001:db8:2::1", ACK | FIN, 18),
     ]
 }
 
@@ -260,10 +288,14 @@ fn forwards_frames_as_the_worker(program: PortProgram) {
             lab.carry(&frame);
             assert_eq!(lab.carry(&frame), (by_worker.0, 1), "{frame:02x?}");
         }
-        let known = [udp(TO, 64, 18), udp6("2001:db8:2::1", 64, 17, 18)];
-        known.iter().for_each(|known| _ = lab.carry(known));
+        let inet6 = "2001:db8:2::1";
+        let known = [udp(TO, 64, 18), udp6(inet6, 64, 17, 18), tcp(TO, ACK, 18), tcp6(inet6, ACK, 18)];
         for frame in special() {
-            known.iter().for_each(|known| assert_eq!(lab.carry(known).1, 1));
+            for known in &known {
+                // After a segment that changes its connection a flow is learned again.
+                lab.carry(known);
+                assert_eq!(lab.carry(known).1, 1, "{known:02x?} before {frame:02x?}");
+            }
             assert_eq!(lab.carry(&frame).1, 0, "{frame:02x?}");
         }
     });

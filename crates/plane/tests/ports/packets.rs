@@ -49,6 +49,29 @@ pub fn udp6(destination: &str, hop_limit: u8, next_header: u8, bytes: usize) -> 
     ethernet(0x86dd, &packet)
 }
 
+/// A TCP segment with these flags, whose own checksum no router looks at.
+pub fn tcp(destination: &str, flags: u8, bytes: usize) -> Vec<u8> {
+    let mut frame = udp(destination, 64, 12 + bytes);
+    frame[23] = 6;
+    frame[24..26].copy_from_slice(&[0, 0]);
+    let checksum = Sum::ZERO.bytes(&frame[14..34]).checksum();
+    frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+    frame[38..54].copy_from_slice(&header_end(flags));
+    frame
+}
+
+/// The same over IPv6.
+pub fn tcp6(destination: &str, flags: u8, bytes: usize) -> Vec<u8> {
+    let mut frame = udp6(destination, 64, 6, 12 + bytes);
+    frame[58..74].copy_from_slice(&header_end(flags));
+    frame
+}
+
+/// All of a TCP header but its ports.
+fn header_end(flags: u8) -> [u8; 16] {
+    [0, 0, 0, 5, 0, 0, 0, 6, 0x50, flags, 1, 0, 0, 0, 0, 0]
+}
+
 /// An ICMP echo request.
 pub fn echo(destination: &str) -> Vec<u8> {
     let mut frame = udp(destination, 64, 0);

@@ -1,5 +1,7 @@
 //! What identifies a flow in the bytes of its packets, in the order of the wire: reading it takes a few loads.
 
+use std::cmp::Ordering;
+
 use crate::address::{Address, Family};
 use crate::state::flow_key::FlowKey;
 
@@ -13,6 +15,9 @@ pub trait FlowAddresses: Copy + Eq + Default {
 
     /// A number that is the same for both directions.
     fn sum(&self) -> u64;
+
+    /// Whether the source is a higher number than the destination, or a lower one.
+    fn order(&self) -> Ordering;
 
     /// Mixes them with secret keys.
     fn fold(&self, keys: &[u64; 4]) -> u64;
@@ -44,6 +49,10 @@ impl FlowAddresses for InetAddresses {
 
     fn sum(&self) -> u64 {
         (self.0 & 0xffff_ffff) + (self.0 >> 32)
+    }
+
+    fn order(&self) -> Ordering {
+        (self.0 & 0xffff_ffff).cmp(&(self.0 >> 32))
     }
 
     #[inline(always)]
@@ -101,6 +110,11 @@ impl FlowAddresses for Inet6Addresses {
         a.wrapping_add(c) ^ b.wrapping_add(d).rotate_left(32)
     }
 
+    fn order(&self) -> Ordering {
+        let [a, b, c, d] = self.0;
+        (a, b).cmp(&(c, d))
+    }
+
     #[inline(always)]
     fn fold(&self, keys: &[u64; 4]) -> u64 {
         let [a, b, c, d] = self.0;
@@ -133,13 +147,15 @@ pub struct FlowWords {
     pub interface: u16,
 }
 
-/// What both directions of a flow have in common; other flows may have it too.
+/// What both directions of a flow have in common, which other flows may have too, and in which they differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowMarks {
     /// Of the addresses, the ports and the protocol.
     pub flow: u32,
     /// Of the addresses alone.
     pub addresses: u32,
+    /// Which of both directions it is.
+    pub is_descending: bool,
 }
 
 /// Where the interface stands in [`WireFlow::ends`].
@@ -160,11 +176,13 @@ impl<A: FlowAddresses> WireFlow<A> {
     /// Marks by which both directions of a flow are recognized.
     pub fn marks(&self) -> FlowMarks {
         let mark = |sum: u64| (sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32;
-        let (addresses, ports) = (self.addresses.sum(), (self.ends & 0xffff) + (self.ends >> 16 & 0xffff));
+        let (source, destination) = (self.ends & 0xffff, self.ends >> 16 & 0xffff);
+        let (addresses, ports) = (self.addresses.sum(), source + destination);
         let protocol = self.ends >> (INTERFACE + 16);
         FlowMarks {
             flow: mark(addresses.wrapping_add(ports << 20 | protocol << 40)),
             addresses: mark(addresses),
+            is_descending: self.addresses.order().then(source.cmp(&destination)).is_gt(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::hint::select_unpredictable;
 
 use super::addresses::{FlowAddresses, WireFlow};
 use super::offload::{FlowAccounts, NOT_OFFLOADED, OffloadedPackets};
-use crate::state::table::StateTable;
+use crate::state::table::{Hit, StateTable};
 
 /// The stamp of an entry that is no longer valid, older than all others.
 const NEVER: u64 = 0;
@@ -14,9 +14,6 @@ const NEVER: u64 = 0;
 const IDLE: i32 = 500;
 /// So many packets are counted before the states are.
 const MOST_PACKETS: u32 = 1 << 15;
-
-/// The number that stands for no state.
-const NO_STATE: u32 = u32::MAX;
 
 /// What every packet of the flow reads and writes.
 #[derive(Clone, Copy, Debug)]
@@ -37,14 +34,14 @@ struct CachedFlow<A> {
 
 const _: () = assert!(size_of::<CachedFlow<super::addresses::Inet6Addresses>>() == 64);
 
-/// The states that decide about both passes; [`NO_STATE`] for a pass without a filter.
-type FlowStates = [u32; 2];
+/// The states that decide about both passes, of those that are decided by states.
+pub(crate) type FlowStates = [Option<Hit>; 2];
 
 /// What is learned about a flow.
 #[derive(Clone, Copy)]
 pub(super) struct LearnedFlow<A> {
     pub flow: WireFlow<A>,
-    pub states: [Option<u32>; 2],
+    pub states: FlowStates,
     pub stamp: u64,
     pub next_hop: u16,
     pub rules: u16,
@@ -81,7 +78,7 @@ impl<A: FlowAddresses> FlowCache<A> {
             entries: vec![empty; entries].into(),
             slots: vec![SlotLine([0; SLOTS]); entries / SLOTS].into(),
             used: 0,
-            states: vec![[NO_STATE; 2]; entries].into(),
+            states: vec![[None; 2]; entries].into(),
             offloaded: vec![NOT_OFFLOADED; entries].into(),
             keys,
         }
@@ -182,7 +179,12 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     /// The states of an entry.
     pub(crate) fn states(&self, place: usize) -> impl Iterator<Item = u32> + use<A> {
-        self.states[place].into_iter().filter(|id| *id != NO_STATE)
+        self.hits(place).into_iter().flatten().map(|hit| hit.id)
+    }
+
+    /// The states of an entry, and which way the flow goes.
+    pub(crate) fn hits(&self, place: usize) -> FlowStates {
+        self.states[place]
     }
 
     /// The flow of an entry, valid or not.
@@ -285,8 +287,8 @@ impl<A: FlowAddresses> FlowCache<A> {
     ) -> Option<usize> {
         let place = self.find(&new.flow).or_else(|| self.vacate(&new.flow, floor, now))?;
         self.recall(place, accounts);
-        self.states[place] = new.states.map(|id| id.unwrap_or(NO_STATE));
-        let LearnedFlow { flow, stamp, next_hop, rules, .. } = new;
+        let LearnedFlow { flow, states, stamp, next_hop, rules } = new;
+        self.states[place] = states;
         self.entries[place] = CachedFlow { flow, stamp, last: now, packets: 0, bytes: 0, next_hop, rules };
         Some(place)
     }

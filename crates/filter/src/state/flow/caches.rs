@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::addresses::{FlowAddresses, Inet6Addresses, InetAddresses, WireFlow};
-use super::cache::{FlowCache, LearnedFlow};
+use super::cache::{FlowCache, FlowStates, LearnedFlow};
 use super::counted_rules::CountedRules;
 use super::offload::{FlowAccounts, FlowOffload};
 use super::trace::PassTrace;
 use crate::address::Family;
 use crate::packet::Packet;
-use crate::packet::protocol::UDP;
+use crate::packet::protocol::{TCP, UDP};
 use crate::state::counters::RuleCounters;
 use crate::state::flow_key::FlowKey;
 use crate::state::table::StateTable;
@@ -197,7 +197,7 @@ impl FlowCaches {
     pub(crate) fn change(&mut self, key: &FlowKey, hash: u64, states: &mut StateTable) {
         let (word, bit) = changed_bit(hash);
         self.changed[word] |= bit;
-        if key.protocol != UDP {
+        if !matches!(key.protocol, UDP | TCP) {
             return;
         }
         let (inet, inet6, mut accounts) = self.parts(states);
@@ -236,7 +236,7 @@ impl FlowCaches {
         let learned = Learned {
             key: FlowKey::of(packet),
             interface: packet.pass.received_on,
-            states: passes.map(PassTrace::state),
+            states: passes.map(PassTrace::hit),
             rules: self.counted.number(passes[0], passes[1])?,
             route,
         };
@@ -270,7 +270,7 @@ fn on_flow<A: FlowAddresses>(
 struct Learned {
     key: FlowKey,
     interface: u16,
-    states: [Option<u32>; 2],
+    states: FlowStates,
     rules: u16,
     route: FlowRoute,
 }

@@ -7,6 +7,9 @@
 //! flow answers for the first time; it is out of date when the rules, the view or the routes change. When the clock has
 //! moved on, the states are asked whether they are still alive, and their times and counters are brought up to date.
 //!
+//! A segment of TCP moves the windows of its states. So each plain one is followed by them too, and one that they refuse, or
+//! that has other flags, meets the rules.
+//!
 //! Packets of such a flow may be forwarded elsewhere, before the worker sees them ([`FlowOffload`]). The entry stays: it says
 //! which states and rules those packets count for, and what ends it ends that too.
 

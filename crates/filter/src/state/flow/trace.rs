@@ -1,15 +1,12 @@
+use crate::state::table::Hit;
+
 /// How many rules one pass may count for.
 const MOST_RULES: usize = 3;
-
-/// The trace of a pass that needed no state.
-const NO_STATE: u32 = u32::MAX;
 
 /// What a pass did besides its verdict, so that the same can be done for the next packet of the flow.
 #[derive(Clone, Copy, Debug)]
 pub struct PassTrace {
-    state: u32,
-    /// Whether the packet went the way of the state's first one.
-    pub(crate) forward: bool,
+    hit: Option<Hit>,
     /// Whether the next packet of the flow will be decided about in the same way.
     repeats: bool,
     counted: u8,
@@ -18,14 +15,13 @@ pub struct PassTrace {
 
 impl PassTrace {
     /// Nothing done yet.
-    pub const START: PassTrace =
-        PassTrace { state: NO_STATE, forward: false, repeats: true, counted: 0, rules: [0; MOST_RULES] };
+    pub const START: PassTrace = PassTrace { hit: None, repeats: true, counted: 0, rules: [0; MOST_RULES] };
 
     /// Notes that the packet was followed by a state. A second one is too many.
     #[inline(always)]
-    pub(crate) fn follow(&mut self, state: u32, forward: bool) {
-        self.repeats &= self.state == NO_STATE;
-        (self.state, self.forward) = (state, forward);
+    pub(crate) fn follow(&mut self, hit: Hit) {
+        self.repeats &= self.hit.is_none();
+        self.hit = Some(hit);
     }
 
     /// Notes that a rule counted the packet.
@@ -50,8 +46,8 @@ impl PassTrace {
     }
 
     /// The state that decided, if one did.
-    pub(crate) fn state(&self) -> Option<u32> {
-        (self.state != NO_STATE).then_some(self.state)
+    pub(crate) fn hit(&self) -> Option<Hit> {
+        self.hit
     }
 
     /// The rules that counted the packet.

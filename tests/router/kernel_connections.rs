@@ -1,0 +1,170 @@
+//! A program in the kernel forwards plain segments of connections whose windows no state compares, whole frames of several
+//! segments too, and not a moment longer than the filter would.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use fullview_testnet::{ANSWER, eventually, may_run};
+
+use crate::kernel_filter::{IPFW, PF};
+use crate::kernel_flows::FlowLab;
+
+const PROGRAMS: [&str; 3] = ["ip", "setpriv", "nft"];
+
+/// As `PF`, with states that do not compare windows.
+const SLOPPY: &str = "block all
+pass in on eth1 inet proto tcp to port 4080 keep state (sloppy)
+pass out on eth2 inet proto tcp to port 4080 keep state (sloppy)
+";
+
+const STATELESS: &str = "block all
+pass in on eth1 inet proto tcp to port 4080 no state
+pass out on eth2 inet proto tcp to port 4080 no state
+pass in on eth2 inet proto tcp from port 4080 no state
+pass out on eth1 inet proto tcp from port 4080 no state
+";
+
+/// Segments of this many bytes are the longest.
+const SEGMENT: usize = 1460;
+
+/// Both ends of a connection from the left host to the right one.
+struct Connection {
+    near: TcpStream,
+    far: TcpStream,
+}
+
+impl Connection {
+    fn new(lab: &FlowLab) -> Connection {
+        let hosts = &lab.lab.lab;
+        let listener = hosts.right.run(|| TcpListener::bind("10.0.2.2:4080").unwrap());
+        let connect = || TcpStream::connect_timeout(&"10.0.2.2:4080".parse().unwrap(), ANSWER);
+        let near = hosts.left.run(connect).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        [&near, &far].iter().for_each(|end| end.set_nodelay(true).unwrap());
+        Connection { near, far }
+    }
+
+    /// Carries bytes there and back.
+    fn carry(&self, bytes: usize) {
+        transfer(&self.near, &self.far, bytes);
+        transfer(&self.far, &self.near, bytes);
+    }
+
+    /// Whether a byte from the near end arrives within this time.
+    fn delivers(&mut self, patience: Duration) -> bool {
+        self.far.set_read_timeout(Some(patience)).unwrap();
+        let _ = self.near.write_all(&[1]);
+        self.far.read_exact(&mut [0]).is_ok()
+    }
+}
+
+fn transfer(from: &TcpStream, to: &TcpStream, bytes: usize) {
+    let sent: Vec<u8> = (0..bytes).map(|at| (at / 7) as u8).collect();
+    let mut received = vec![0; bytes];
+    let (mut from, mut to) = (from, to);
+    to.set_read_timeout(Some(ANSWER)).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| from.write_all(&sent).unwrap());
+        to.read_exact(&mut received).unwrap();
+    });
+    assert!(sent == received);
+}
+
+/// Carries bytes through the router, and returns how many packets the program forwarded.
+fn carried(lab: &FlowLab, bytes: usize) -> u64 {
+    Connection::new(lab).carry(bytes);
+    let mut packets = lab.in_kernel();
+    // Counts are taken a few times a second.
+    eventually(|| {
+        let before = std::mem::replace(&mut packets, lab.in_kernel());
+        std::thread::sleep(Duration::from_millis(300));
+        before == packets
+    });
+    packets
+}
+
+#[test]
+fn connections_pass_in_the_kernel_unless_windows_are_compared() {
+    const SEGMENTS: usize = 200;
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    for (language, rules) in [("pf", SLOPPY), ("ipfw", IPFW), ("pf", STATELESS)] {
+        let lab = FlowLab::new(language, rules, "packet", 100);
+        let packets = carried(&lab, SEGMENTS * SEGMENT);
+        assert!(packets as usize > SEGMENTS, "{language}: {packets} packets, {}", lab.filter());
+        assert_eq!(lab.program.end("TERM").0, Some(0));
+    }
+    let lab = FlowLab::new("pf", PF, "packet", 100);
+    assert_eq!(carried(&lab, SEGMENTS * SEGMENT), 0);
+    assert!(lab.ask("show states --protocol tcp").contains("10.0.2.2:4080"), "{}", lab.ask("show states"));
+}
+
+#[test]
+fn connections_pass_in_the_driver() {
+    const SEGMENTS: usize = 200;
+    if may_run(&["ip", "setpriv", "nft", "ethtool"]) {
+        let lab = FlowLab::new("pf", SLOPPY, "xdp", 100);
+        let packets = carried(&lab, SEGMENTS * SEGMENT);
+        assert!(packets as usize > SEGMENTS, "{packets} packets, {}", lab.filter());
+    }
+}
+
+/// What a host leaves to its card to cut passes in one piece.
+#[test]
+fn frames_of_several_segments_pass_whole() {
+    const BYTES: usize = 4_000_000;
+    if !may_run(&["ip", "setpriv", "nft", "ethtool"]) {
+        return;
+    }
+    let lab = FlowLab::new("pf", SLOPPY, "packet", 100);
+    for host in [&lab.lab.lab.left, &lab.lab.lab.right] {
+        host.command("ethtool -K eth0 tx on tso on gso on");
+    }
+    let packets = carried(&lab, BYTES) as usize;
+    assert!(packets > 0 && packets < 2 * BYTES / SEGMENT, "{packets} packets, {}", lab.filter());
+}
+
+#[test]
+fn a_connection_ends_with_its_states_and_with_its_router() {
+    const SOON: Duration = Duration::from_millis(1500);
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = FlowLab::new("pf", SLOPPY, "packet", 100);
+    let mut connection = Connection::new(&lab);
+    let in_use = |connection: &mut Connection| {
+        let before = lab.in_kernel();
+        (0..10).for_each(|_| assert!(connection.delivers(ANSWER)));
+        assert!(eventually(|| lab.in_kernel() > before), "{}", lab.filter());
+    };
+    in_use(&mut connection);
+    lab.program.signal("STOP");
+    std::thread::sleep(Duration::from_millis(1100));
+    assert!(!connection.delivers(SOON), "past a router that hangs");
+    lab.program.signal("CONT");
+    connection.far.set_read_timeout(Some(ANSWER)).unwrap();
+    connection.far.read_exact(&mut [0]).expect("the byte is sent again");
+    in_use(&mut connection);
+    lab.ask("filter kill --all");
+    assert!(!connection.delivers(SOON), "its states are gone");
+    let mut connection = Connection::new(&lab);
+    in_use(&mut connection);
+    lab.program.end("KILL");
+    assert!(!connection.delivers(SOON), "past a router that was killed");
+}
+
+#[test]
+fn iperf3_measures_through_the_kernel() {
+    if !may_run(&["ip", "setpriv", "nft", "iperf3"]) {
+        return;
+    }
+    let lab = FlowLab::new("pf", SLOPPY, "packet", 100);
+    let hosts = &lab.lab.lab;
+    let mut server = hosts.right.start("iperf3", &["-s", "-1", "-p", "4080", "--forceflush"]);
+    server.wait_for("listening");
+    let said = hosts.left.command("iperf3 -c 10.0.2.2 -p 4080 -n 2M");
+    assert!(said.contains("receiver"), "{said}");
+    assert!(eventually(|| lab.in_kernel() > 1000), "{}", lab.filter());
+}
