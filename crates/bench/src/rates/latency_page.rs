@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::latency::PathLatency;
-use super::latency_graph::file;
+use super::latency_graph::stem;
 use super::latency_level::LatencyLevel;
 use super::latency_sum::{LevelSum, sum};
 use super::result::{DeviceRates, RatesReport};
@@ -29,7 +29,7 @@ fn level_section(report: &RatesReport, level: LatencyLevel) -> String {
         return String::new();
     }
     let title = level.title();
-    let picture = file(level, "png");
+    let picture = format!("{}.png", stem(level));
     format!(
         "\n### At {title}\n\n| device | 1000 packets/s | probes | lost | min | median | p99 | p99.9 | max | PDV |\n\
          | --- |{}\n{}\n![Delays at {title}]({picture})\n",
