@@ -33,7 +33,8 @@ Examples:
   fullview rates --devices kernel,threads,tc,xdp --convergence --out results/failures
   fullview rates --devices kernel,xdp --routes 100000 --changes 1000 --convergence=20 --out results/failures
   fullview rates --devices kernel --command 'mine=./forwarder \"$INGRESS\" \"$EGRESS\"' --out results/mine
-  fullview rates --testbed lab.toml --trial-seconds 1 --out results/lab"
+  fullview rates --testbed lab.toml --trial-seconds 1 --out results/lab
+  fullview rates --testbed two-hosts.toml --latency --out results/lab-latency"
 )]
 pub struct RatesArgs {
     /// What is measured: link, kernel, kernel-stateful, kernel-iptables, kernel-flowtable, fib-lookup, off, auto, threads,
@@ -67,7 +68,7 @@ pub struct RatesArgs {
     #[arg(long, value_name = "BYTES|imix", default_value = "60", value_parser = size, conflicts_with = "testbed")]
     pub size: FrameSize,
     /// Measure one-way latency too, at 10, 50 and 90 % of the PDR and at the largest load
-    #[arg(long, conflicts_with = "testbed")]
+    #[arg(long)]
     pub latency: bool,
     /// Find the longest burst at the largest load without loss, too, and the buffer that it implies (RFC 9004)
     #[arg(long)]

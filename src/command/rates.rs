@@ -29,6 +29,8 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
         ))
     );
     let wiring = args.testbed.as_deref().map(read).transpose()?;
+    let has_clock = wiring.as_ref().is_none_or(Wiring::has_one_clock);
+    ensure!(has_clock || !args.latency, BadInput(format!("--latency: {}", RatesError::NoCommonClock)));
     let wanted = wanted(args, devices(args, wiring.as_ref())?)?;
     result_files().iter().try_for_each(|name| remove(&args.out.join(name)))?;
     let mut archive = TrialArchive::create(&args.out)?;

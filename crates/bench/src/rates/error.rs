@@ -52,7 +52,7 @@ pub enum RatesError {
     #[error("the receiver had no room for {probes} probes")]
     UnreadProbes { probes: u64 },
     #[error(
-        "these hosts have no common clock: latency is measured between network namespaces of one machine"
+        "sender and receiver have no common clock: one-way latency needs one node that sends and receives (role = \"sender-receiver\")"
     )]
     NoCommonClock,
     #[error("the program forwards nothing here: the kernel carries all packets, or none come out")]

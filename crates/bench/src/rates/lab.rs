@@ -16,6 +16,11 @@ pub trait RateLab {
     /// The largest load between these two that the generator offers on schedule, in packets per second.
     fn largest_load(&mut self, limits: [f64; 2], seconds: f64, stop: &AtomicBool) -> Result<f64, RatesError>;
 
+    /// Whether a cable can take the device's place (`link`).
+    fn has_cable(&self) -> bool {
+        true
+    }
+
     /// Starts the device of this name, and waits until it forwards. It ends when the value is dropped.
     fn start(&mut self, device: &str) -> Result<Box<dyn RateDevice + '_>, RatesError>;
 

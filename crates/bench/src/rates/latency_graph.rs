@@ -43,7 +43,8 @@ fn curve(device: &DeviceRates, level: LatencyLevel) -> Option<Distribution> {
     let load = (loads[0] + loads[1]) / 2000.0;
     let name = format!("{}, {load:.1} k packets/s", device.device);
     let points = points(&through.distribution);
-    (!points.is_empty()).then(|| Distribution { name, points, reference: self::points(&link.distribution) })
+    let reference = link.map(|link| self::points(&link.distribution)).unwrap_or_default();
+    (!points.is_empty()).then(|| Distribution { name, points, reference })
 }
 
 /// Microseconds at shares that come ten times closer to 1 in so many steps, to the last that a packet exceeds.

@@ -11,6 +11,7 @@ use super::bed::{HOST, RateBed};
 use super::clock::ClockPair;
 use super::error::RatesError;
 use super::generator::{PacketMark, offer_marked};
+use super::probe_trial::open_capture;
 use super::probes::MOST;
 use super::spare_link::SPARE_HOST;
 use super::stamp;
@@ -62,7 +63,8 @@ pub fn trace(
     duration: Duration,
     work: impl FnOnce() -> Result<Instant, RatesError> + Send,
 ) -> Result<(TracedTrial, Duration), RatesError> {
-    let mut captures = [open(bed, HOST)?, open(bed, SPARE_HOST)?];
+    let open = |interface| bed.right.within(|| Ok(open_capture(interface)));
+    let mut captures = [open(HOST)??, open(SPARE_HOST)??];
     let mut times = PacketTimes { clocks: ClockPair::now(), due: Vec::with_capacity(MOST) };
     let (offered, began) = thread::scope(|scope| {
         let working = scope.spawn(work);
@@ -80,11 +82,6 @@ pub fn trace(
     // The link may not have taken the last ones.
     sent.truncate(offered.sent as usize);
     Ok((TracedTrial { offered, sent, received }, began))
-}
-
-fn open(bed: &RateBed, interface: &str) -> Result<TimedCapture, RatesError> {
-    let opened = bed.right.within(|| Ok(TimedCapture::open(interface, MOST, stamp::PROBES)))?;
-    opened.map_err(RatesError::Capture)
 }
 
 fn read(capture: &mut TimedCapture) -> Result<BTreeSet<Duration>, RatesError> {
