@@ -65,7 +65,7 @@ target=${CARGO_TARGET_DIR:-target}
 # The tools in it come first, so that their versions are the ones below.
 PATH=$target/tools/bin:$PATH
 
-PACKAGES=(bird2 bgpdump ministat frr keepalived iproute2 ethtool iperf3 curl iputils-ping nftables openssh-client openssh-server dpdk-dev clang llvm libbpf-dev gcc libc6-dev linux-perf python3-venv)
+PACKAGES=(bird2 bgpdump ministat frr keepalived iproute2 ethtool iperf3 curl iputils-ping nftables iptables openssh-client openssh-server dpdk-dev clang llvm libbpf-dev gcc libc6-dev linux-perf python3-venv)
 PEER_PACKAGES=(libdpdk-dev pkg-config gcc make xz-utils)
 # A fixed version, because another one may write the committed files differently.
 TOOLS=(cargo-deny@0.20.2 cargo-public-api@0.52.0 cbindgen@0.29.4 cargo-fuzz@0.13.2)

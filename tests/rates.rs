@@ -4,6 +4,8 @@
 
 #[path = "rates/bursts.rs"]
 mod bursts;
+#[path = "rates/convergence.rs"]
+mod convergence;
 #[path = "rates/devices.rs"]
 mod devices;
 #[path = "rates/routes.rs"]
@@ -240,4 +242,20 @@ fn results_are_not_overwritten() {
     let done = rates(folder.path(), "link").wait_with_output().unwrap();
     assert_eq!(done.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&done.stderr).contains("--force"));
+}
+
+#[test]
+fn pictures_of_a_measurement_before_do_not_stay() {
+    if !may_run(&["ip", "ethtool", "chrt"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    std::fs::create_dir(&out).unwrap();
+    let (stale, other) = (out.join("latency-pdr-10.svg"), out.join("notes.txt"));
+    for file in [&stale, &other, &out.join("trials.jsonl")] {
+        std::fs::write(file, "").unwrap();
+    }
+    let done = rates_with(folder.path(), &["--devices", "off", "--force"]).wait_with_output().unwrap();
+    assert!(!stale.exists() && other.exists(), "{}", String::from_utf8_lossy(&done.stderr));
 }

@@ -30,8 +30,11 @@ Examples:
   fullview rates --devices kernel-stateful,kernel-iptables,kernel-flowtable,fib-lookup --out results/kernels
   fullview rates --devices kernel,threads --bursts --out results/bursts
   fullview rates --devices kernel,threads,xdp --routes 900000 --changes 1000 --out results/full-view
+  fullview rates --devices kernel,threads,tc,xdp --convergence --out results/failures
+  fullview rates --devices kernel,xdp --routes 100000 --changes 1000 --convergence=20 --out results/failures
   fullview rates --devices kernel --command 'mine=./forwarder \"$INGRESS\" \"$EGRESS\"' --out results/mine
-  fullview rates --testbed lab.toml --trial-seconds 1 --out results/lab"
+  fullview rates --testbed lab.toml --trial-seconds 1 --out results/lab
+  fullview rates --testbed two-hosts.toml --latency --out results/lab-latency"
 )]
 pub struct RatesArgs {
     /// What is measured: link, kernel, kernel-stateful, kernel-iptables, kernel-flowtable, fib-lookup, off, auto, threads,
@@ -65,7 +68,7 @@ pub struct RatesArgs {
     #[arg(long, value_name = "BYTES|imix", default_value = "60", value_parser = size, conflicts_with = "testbed")]
     pub size: FrameSize,
     /// Measure one-way latency too, at 10, 50 and 90 % of the PDR and at the largest load
-    #[arg(long, conflicts_with = "testbed")]
+    #[arg(long)]
     pub latency: bool,
     /// Find the longest burst at the largest load without loss, too, and the buffer that it implies (RFC 9004)
     #[arg(long)]
@@ -76,6 +79,9 @@ pub struct RatesArgs {
     /// Change so many of the routes a second while the device is measured
     #[arg(long, value_name = "M", default_value_t = 0, requires = "routes", value_parser = clap::value_parser!(u32).range(..=100_000))]
     pub changes: u32,
+    /// Have the link and the route by which each device sends fail N times, and measure how long packets are lost
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "testbed")]
+    pub convergence: Option<u32>,
     /// Seed of the order of the devices, and of the routes
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

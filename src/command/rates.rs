@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use fullview_bench::rates::{
-    DeviceName, LatencyGraph, NamespaceLab, Questions, RateLab, RatesCampaign, RatesError, RatesReport,
-    RouteTable, RoutesPlan, TrialArchive, answers, latency_graphs, notes, page, table,
+    DeviceName, NamespaceLab, Questions, RateLab, RatesCampaign, RatesError, RatesGraph, RatesReport,
+    RouteTable, RoutesPlan, TrialArchive, answers, graphs, notes, page, result_files, table,
 };
 use fullview_bench::remote::{RemoteBed, RemoteLab, Wiring};
 use fullview_router::error::BadInput;
@@ -28,7 +29,10 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
         ))
     );
     let wiring = args.testbed.as_deref().map(read).transpose()?;
+    let has_clock = wiring.as_ref().is_none_or(Wiring::has_one_clock);
+    ensure!(has_clock || !args.latency, BadInput(format!("--latency: {}", RatesError::NoCommonClock)));
     let wanted = wanted(args, devices(args, wiring.as_ref())?)?;
+    result_files().iter().try_for_each(|name| remove(&args.out.join(name)))?;
     let mut archive = TrialArchive::create(&args.out)?;
     let stop = campaign::stop_on_signal()?;
     let mut lab = lab(args, wiring, &wanted.devices)?;
@@ -43,6 +47,16 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
             print(args, &report)?;
             Ok(exit(&report))
         }
+    }
+}
+
+/// Removes a file of results before, if it is there: a picture of what is not measured now would stand beside the new page.
+fn remove(file: &Path) -> anyhow::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("{}: cannot remove", file.display()))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -86,7 +100,7 @@ fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<Stri
     let without = WITHOUT_KERNEL.iter().find(|name| args.devices.iter().any(|device| device == *name));
     if let Some(name) = without.filter(|_| needs_kernel(args)) {
         return Err(BadInput(format!(
-            "--routes: {name} has no kernel with routes; leave it out of --devices"
+            "--routes, --convergence: {name} has no kernel with routes; leave it out of --devices"
         ))
         .into());
     }
@@ -98,7 +112,7 @@ fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<Stri
 const WITHOUT_KERNEL: [&str; 2] = ["link", "off"];
 
 fn needs_kernel(args: &RatesArgs) -> bool {
-    args.routes.is_some()
+    args.routes.is_some() || args.convergence.is_some()
 }
 
 /// The names of the programs that are measured beside the devices.
@@ -137,7 +151,8 @@ fn questions(args: &RatesArgs) -> anyhow::Result<Questions> {
         let table = RouteTable::synthetic(routes as usize, args.seed).map_err(RatesError::from)?;
         anyhow::Ok(RoutesPlan { table: Arc::new(table), changes: args.changes })
     };
-    Ok(Questions { bursts: args.bursts, routes: args.routes.map(plan).transpose()? })
+    let routes = args.routes.map(plan).transpose()?;
+    Ok(Questions { bursts: args.bursts, routes, failures: args.convergence.unwrap_or(0) })
 }
 
 fn write(args: &RatesArgs, report: &RatesReport) -> anyhow::Result<()> {
@@ -146,10 +161,10 @@ fn write(args: &RatesArgs, report: &RatesReport) -> anyhow::Result<()> {
         let path = args.out.join(name);
         fs::write(&path, text).with_context(|| format!("{}: cannot write", path.display()))?;
     }
-    latency_graphs(report).iter().try_for_each(|graph| draw(args, graph))
+    graphs(report).iter().try_for_each(|graph| draw(args, graph))
 }
 
-fn draw(args: &RatesArgs, graph: &LatencyGraph) -> anyhow::Result<()> {
+fn draw(args: &RatesArgs, graph: &RatesGraph) -> anyhow::Result<()> {
     let write = |kind: &str, drawn: Result<Vec<u8>, String>| {
         let path = args.out.join(graph.file(kind));
         let bytes = drawn.map_err(anyhow::Error::msg);

@@ -20,6 +20,7 @@ mod full_view;
 mod ipfix;
 #[cfg(feature = "bpf")]
 mod jumbo;
+#[cfg(feature = "bpf")]
 mod kernel_connections;
 mod kernel_filter;
 #[cfg(feature = "bpf")]

@@ -208,9 +208,15 @@ fn said(output: &Output) -> String {
 
 /// Measures, until every device has a search.
 fn measure(hosts: &SshHosts) -> Value {
+    measure_with(hosts, &[])
+}
+
+fn measure_with(hosts: &SshHosts, more: &[&str]) -> Value {
     for _ in 0..ATTEMPTS {
-        let done =
-            fullview(hosts, &[&["rates", "--testbed", "lab.toml", "--out", "out"], &SHORT[..]].concat());
+        let done = fullview(
+            hosts,
+            &[&["rates", "--testbed", "lab.toml", "--out", "out"], &SHORT[..], more].concat(),
+        );
         hosts.assert_idle();
         let message = said(&done);
         if message.contains("holds no load") {
@@ -269,6 +275,38 @@ fn two_hosts_measure_our_router_and_lines_of_a_shell() {
     let hosts = two();
     let report = measure(&hosts);
     assert!(mrr(&report, "threads") > 0.0 && mrr(&report, "lines") > 0.0, "{report}");
+}
+
+#[test]
+fn a_host_that_sends_and_receives_measures_latency() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let hosts = two();
+    let report = measure_with(&hosts, &["--devices", "lines", "--latency"]);
+    let levels = report["devices"][0]["searches"][0]["latency"].as_array().unwrap();
+    assert!(!levels.is_empty(), "{report}");
+    for level in levels {
+        let path = &level["device"];
+        let [probes, lost] = ["probes", "lost"].map(|count| path[count].as_u64().unwrap());
+        assert!(lost < probes && level["link"].is_null(), "{level}");
+        let [min, median] = ["min", "median"].map(|figure| path["delays"][figure].as_u64().unwrap());
+        assert!(0 < min && min <= median, "{level}");
+    }
+    let page = fs::read_to_string(hosts.path("out/README.md")).unwrap();
+    assert!(page.contains("## Latency") && !page.contains("lines: over a cable"), "{page}");
+    assert!(hosts.path("out/latency-overload.svg").exists());
+}
+
+#[test]
+fn latency_between_two_clocks_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("lab.toml"), THREE).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
+    command.args(["rates", "--testbed", "lab.toml", "--latency"]).current_dir(folder.path());
+    let done = command.output().unwrap();
+    assert_eq!(done.status.code(), Some(2), "{}", said(&done));
+    assert!(said(&done).contains("no common clock"), "{}", said(&done));
 }
 
 #[test]

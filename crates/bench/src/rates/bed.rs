@@ -2,16 +2,18 @@
 
 use std::fs;
 use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::thread::Pid;
 
+use super::cable::{cable, up};
 use super::cores::{BedCores, keep, put_last};
 use super::error::RatesError;
 use super::frame::{DEVICE, GENERATOR, SINK, STATION};
 use super::route_table::GATEWAYS;
+use super::spare_link;
 use crate::testbed::{Namespace, TestbedError, run};
 use crate::traffic::frame::FrameSize;
-use fullview_plane::wire::ethernet::Mac;
 
 /// The router's interface to the right host. That to the left one has a unique name, because the kernel names the receiving
 /// thread for it.
@@ -25,6 +27,8 @@ pub struct BedPlan {
     pub cores: BedCores,
     /// The size of the frames that the left host sends.
     pub size: FrameSize,
+    /// Whether a second link joins the router and the right host.
+    pub has_spare: bool,
 }
 
 /// The hosts and the router between them, or the hosts on one cable; all of it is removed when this value is dropped.
@@ -37,36 +41,44 @@ pub struct RateBed {
     pub size: FrameSize,
     /// To which packets go in turn; none if all go to the right host.
     pub destinations: Vec<Ipv4Addr>,
+    pub has_spare: bool,
 }
 
 impl RateBed {
     /// Makes hosts with a router between them, whose kernel forwards if `forwards`.
-    pub fn routed(BedPlan { cores, size }: BedPlan, forwards: bool) -> Result<RateBed, RatesError> {
+    pub fn routed(
+        BedPlan { cores, size, has_spare }: BedPlan,
+        forwards: bool,
+    ) -> Result<RateBed, RatesError> {
         let [left, right, router] = ["rl", "rr", "rd"].map(Namespace::new);
         let (left, right, router) = (left?, right?, router?);
-        let ingress = format!("i{}", std::process::id());
+        let ingress = unique_interface();
         router.within(|| set(forwards))?;
-        router.batch(&cable(&ingress, &left, [DEVICE, GENERATOR]))?;
-        router.batch(&cable(EGRESS, &right, [DEVICE, SINK]))?;
+        router.batch(&cable(&ingress, (&left, HOST), [DEVICE, GENERATOR]))?;
+        router.batch(&cable(EGRESS, (&right, HOST), [DEVICE, SINK]))?;
         [&left, &right].into_iter().try_for_each(|host| up(host, HOST))?;
         hand_over(&left, HOST)?;
         [&ingress, EGRESS].into_iter().try_for_each(|interface| up(&router, interface))?;
         router.batch(&routes(&ingress))?;
         receive_on(&router, &ingress, cores.device)?;
-        Ok(RateBed { left, right, router: Some(router), ingress, cores, size, destinations: Vec::new() })
+        if has_spare {
+            spare_link::add(&router, &right)?;
+        }
+        let (router, destinations) = (Some(router), Vec::new());
+        Ok(RateBed { left, right, router, ingress, cores, size, destinations, has_spare })
     }
 
     /// Makes hosts on one cable. The right host receives as a device would.
-    pub fn direct(BedPlan { cores, size }: BedPlan) -> Result<RateBed, RatesError> {
+    pub fn direct(BedPlan { cores, size, .. }: BedPlan) -> Result<RateBed, RatesError> {
         let (left, right) = (Namespace::new("rl")?, Namespace::new("rr")?);
-        // The device has a unique name while its thread is looked for.
-        let ingress = format!("i{}", std::process::id());
-        right.batch(&cable(&ingress, &left, [SINK, GENERATOR]))?;
+        let ingress = unique_interface();
+        right.batch(&cable(&ingress, (&left, HOST), [SINK, GENERATOR]))?;
         up(&left, HOST)?;
         hand_over(&left, HOST)?;
         up(&right, &ingress)?;
         receive_on(&right, &ingress, cores.device)?;
-        Ok(RateBed { left, right, router: None, ingress, cores, size, destinations: Vec::new() })
+        let (router, destinations, has_spare) = (None, Vec::new(), false);
+        Ok(RateBed { left, right, router, ingress, cores, size, destinations, has_spare })
     }
 
     /// Makes hosts on one cable whose receiver stands still while the generator runs.
@@ -76,10 +88,28 @@ impl RateBed {
         Ok(bed)
     }
 
+    /// The router's interfaces, with the variables by which a command knows them.
+    pub fn interfaces(&self) -> Vec<(&'static str, &str)> {
+        let both = [("INGRESS", self.ingress.as_str()), ("EGRESS", EGRESS)];
+        both.into_iter().chain(self.has_spare.then_some(("SPARE", spare_link::SPARE))).collect()
+    }
+
+    /// The interface by which routes lead that are loaded beside others.
+    pub fn routed_by(&self) -> &'static str {
+        if self.has_spare { spare_link::SPARE } else { EGRESS }
+    }
+
     /// The interface at which the right host receives.
     pub fn counted(&self) -> &str {
         if self.router.is_some() { HOST } else { &self.ingress }
     }
+}
+
+/// A name that no bed before had: the kernel removes the devices of a namespace some time after the namespace, and the thread
+/// that receives for such a device would be taken for that of the new one.
+fn unique_interface() -> String {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    format!("i{}n{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed) % 100_000)
 }
 
 fn set(forwards: bool) -> Result<(), TestbedError> {
@@ -90,22 +120,6 @@ fn set(forwards: bool) -> Result<(), TestbedError> {
     ];
     let write = |(path, value)| fs::write(path, value).map_err(|error| TestbedError::Setting { path, error });
     settings.into_iter().try_for_each(write)
-}
-
-/// No interface gets an address of IPv6: neighbour discovery would be counted.
-fn cable(near: &str, host: &Namespace, macs: [Mac; 2]) -> String {
-    let [ours, theirs] = macs;
-    format!(
-        "link add {near} address {ours} type veth peer name {HOST} address {theirs} netns {}\n\
-         link set {near} addrgenmode none\n",
-        host.name()
-    )
-}
-
-/// A veth device polls (NAPI), and takes redirected frames, while GRO is on.
-fn up(namespace: &Namespace, interface: &str) -> Result<(), RatesError> {
-    run("ip", &["netns", "exec", namespace.name(), "ethtool", "-K", interface, "gro", "on"], "")?;
-    Ok(namespace.batch(&format!("link set {interface} addrgenmode none\nlink set {interface} up\n"))?)
 }
 
 /// Makes a veth device hand its packets to its peer's thread. A device that may send long segments receives for its peer

@@ -14,6 +14,7 @@ use super::measurer::DeviceMeasurer;
 use super::order::orders;
 use super::questions::{CampaignLoads, Questions};
 use super::result::{DeviceRates, DeviceSearch, RatesReport};
+use super::search_progress::SearchProgress;
 
 /// Packets per second: the smallest load of a search.
 pub const SMALLEST: f64 = 1000.0;
@@ -55,10 +56,11 @@ impl RatesCampaign {
         let most = self.most_load.unwrap_or(f64::INFINITY);
         let largest = lab.largest_load([SMALLEST, most], self.trial_seconds, stop)?;
         let mut report = self.empty(largest, lab);
+        let mut progress = SearchProgress::new(bar, self.searches(), self.most_seconds);
         for (repetition, device) in orders(&self.devices, self.repetitions, self.seed) {
-            bar.set_message(device.clone());
+            progress.begin(&device);
             let turn = DeviceTurn { campaign: self, largest, repetition, device: &device };
-            let searched = turn.search(lab, archive, stop);
+            let searched = turn.search(lab, archive, stop, &mut progress);
             let latency = turn.latency(searched.as_ref().ok(), lab, archive, stop);
             if stop.load(Ordering::Relaxed) {
                 report.interrupted = true;
@@ -67,7 +69,7 @@ impl RatesCampaign {
             if let Some(rates) = report.devices.iter_mut().find(|rates| rates.device == device) {
                 rates.add(repetition, searched, latency);
             }
-            bar.inc(1);
+            progress.end();
         }
         Ok(report)
     }
@@ -119,11 +121,13 @@ impl DeviceTurn<'_> {
         lab: &mut dyn RateLab,
         archive: &mut TrialArchive,
         stop: &AtomicBool,
+        progress: &mut SearchProgress<'_>,
     ) -> Result<DeviceSearch, RatesError> {
         let DeviceTurn { campaign, largest, repetition, device } = *self;
         let mut running = lab.start(device)?;
         let routes = campaign.questions.prepare(running.as_mut())?;
-        let mut measurer = DeviceMeasurer { running: running.as_mut(), device, repetition, archive, stop };
+        let mut measurer =
+            DeviceMeasurer { running: running.as_mut(), device, repetition, archive, stop, progress };
         let results = search(campaign.config(largest), &mut measurer, campaign.most_seconds)?;
         let receive = receive_rate(&mut measurer, largest, campaign.trial_seconds, RECEIVE_TRIALS)?;
         let loads = CampaignLoads { largest, trial_seconds: campaign.trial_seconds };
@@ -131,6 +135,8 @@ impl DeviceTurn<'_> {
         searched.routes = routes;
         campaign.questions.ask(loads, &mut measurer, &mut searched);
         campaign.questions.finish(running.as_mut(), &mut searched);
+        drop(running);
+        campaign.questions.converge(lab, device, largest, &mut searched, stop);
         Ok(searched)
     }
 

@@ -34,11 +34,11 @@ pub struct CommandProcess {
 }
 
 impl CommandProcess {
-    /// Runs the line by `sh` in a namespace, with the interfaces' names in `$INGRESS` and `$EGRESS`.
+    /// Runs the line by `sh` in a namespace, with the interfaces' names in these variables.
     pub fn start(
         namespace: &Namespace,
         command: &DeviceCommand,
-        [ingress, egress]: [&str; 2],
+        interfaces: &[(&str, &str)],
     ) -> Result<CommandProcess, RatesError> {
         let DeviceCommand { name, line } = command;
         let failed = |error| RatesError::CommandStart { name: name.clone(), error };
@@ -47,7 +47,7 @@ impl CommandProcess {
         let log = File::create(folder.path().join(LOG)).map_err(failed)?;
         let mut started = tied("ip");
         started.args(["netns", "exec", namespace.name(), "sh", "-c", line]);
-        started.env("INGRESS", ingress).env("EGRESS", egress).process_group(0);
+        started.envs(interfaces.iter().copied()).process_group(0);
         started.stdin(Stdio::null()).stdout(log.try_clone().map_err(failed)?).stderr(log);
         let child = start_tied(started).map_err(failed)?;
         Ok(CommandProcess { name: name.clone(), child, folder, _owner: owner })

@@ -40,6 +40,13 @@ impl Delays {
         self.0.saturating_record(delay.as_nanos().min(LONGEST.into()) as u64);
     }
 
+    /// What `buckets` told.
+    pub fn of_buckets(buckets: &[(u64, u64)]) -> Delays {
+        let mut delays = Delays::default();
+        buckets.iter().for_each(|(delay, count)| delays.0.saturating_record_n(*delay, *count));
+        delays
+    }
+
     /// Adds the delays of another trial.
     #[allow(clippy::expect_used)] // both have the same limits
     pub fn add(&mut self, other: &Delays) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fullview_plane::bpf::ProgramAttachment;
 
-use super::bed::{BedPlan, EGRESS, RateBed};
+use super::bed::{BedPlan, RateBed};
 use super::command_device::{CommandProcess, DeviceCommand};
 use super::cores::keep;
 use super::device_name::DeviceName;
@@ -43,7 +43,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// Starts a device, and waits until it forwards if it is a program.
+    /// Starts a device, and waits until it forwards.
     pub fn start(name: DeviceName, plan: BedPlan, program: &Path) -> Result<Device, RatesError> {
         let bed = match name {
             DeviceName::Link => RateBed::direct(plan)?,
@@ -59,6 +59,9 @@ impl Device {
         if let Some(engine) = name.engine() {
             device.start_router(engine, program)?;
         }
+        if name != DeviceName::Off {
+            device.wait(|device, _| Ok(received(&device.bed)? > 0))?;
+        }
         Ok(device)
     }
 
@@ -66,10 +69,9 @@ impl Device {
     pub fn start_command(command: &DeviceCommand, plan: BedPlan) -> Result<Device, RatesError> {
         let mut device =
             Device { changes: None, program: DeviceProgram::Kernel, bed: RateBed::routed(plan, false)? };
-        let interfaces = [device.bed.ingress.clone(), EGRESS.to_owned()];
-        let interfaces = interfaces.each_ref().map(String::as_str);
+        let interfaces = device.bed.interfaces();
         let started =
-            device.on_its_core(|namespace| CommandProcess::start(namespace, command, interfaces))?;
+            device.on_its_core(|namespace| CommandProcess::start(namespace, command, &interfaces))?;
         device.program = DeviceProgram::Command(started);
         let mut before = received(&device.bed)?;
         device.wait(|device, sent| {
@@ -128,7 +130,8 @@ impl Device {
 
     /// Waits until the program forwards: otherwise the kernel alone would be measured in its name.
     fn start_router(&mut self, engine: &str, program: &Path) -> Result<(), RatesError> {
-        let interfaces = format!("{},{EGRESS}", self.bed.ingress);
+        let names: Vec<&str> = self.bed.interfaces().into_iter().map(|(_, name)| name).collect();
+        let interfaces = names.join(",");
         let options = ["--quiet".to_owned()];
         let router = RouterProgram { program, interfaces: &interfaces, engine, options: &options };
         let started = self.on_its_core(|namespace| Ok(RouterProcess::start(namespace, &router)?))?;

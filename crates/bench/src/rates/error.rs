@@ -52,7 +52,7 @@ pub enum RatesError {
     #[error("the receiver had no room for {probes} probes")]
     UnreadProbes { probes: u64 },
     #[error(
-        "these hosts have no common clock: latency is measured between network namespaces of one machine"
+        "sender and receiver have no common clock: one-way latency needs one node that sends and receives (role = \"sender-receiver\")"
     )]
     NoCommonClock,
     #[error("the program forwards nothing here: the kernel carries all packets, or none come out")]
@@ -70,6 +70,14 @@ pub enum RatesError {
     Table(#[from] SyntheticError),
     #[error("{0}")]
     Netlink(#[from] SocketError),
+    #[error(
+        "{failure}: no trial at {load:.0} packets/s without loss by the route that is to fail, so that losses say nothing"
+    )]
+    NeverQuiet { failure: &'static str, load: f64 },
+    #[error(
+        "{failure}: other work disturbed the trial {attempts} times in a row; wait until the machine is quiet"
+    )]
+    Disturbed { failure: &'static str, attempts: usize },
     #[error("only devices between network namespaces can be asked that")]
     NamespacesOnly,
     #[error("/proc/net/snmp does not say how many packets the kernel forwards")]

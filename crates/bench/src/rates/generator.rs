@@ -89,16 +89,8 @@ impl PacketMark for Unmarked {
     fn mark(&mut self, _slot: &mut Slot, _due: impl FnOnce() -> Instant) {}
 }
 
-/// Sends packets from an interface, in the calling thread.
-pub fn send(
-    interface: &str,
-    addresses: &TrafficAddresses,
-    load: TimedLoad<'_>,
-) -> Result<Offered, RatesError> {
-    send_marked(interface, addresses, load, &mut Unmarked)
-}
-
-fn send_marked(
+/// Sends packets from an interface, in the calling thread, with marks in some of them.
+pub fn send_marked(
     interface: &str,
     addresses: &TrafficAddresses,
     load: TimedLoad<'_>,

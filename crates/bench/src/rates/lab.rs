@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 
+use super::convergence::{Convergence, ConvergencePlan};
 use super::error::RatesError;
 use super::probe_trial::ProbeTrial;
 use super::table_load::{ChangeRate, RoutesPlan, TableLoad};
@@ -15,8 +16,22 @@ pub trait RateLab {
     /// The largest load between these two that the generator offers on schedule, in packets per second.
     fn largest_load(&mut self, limits: [f64; 2], seconds: f64, stop: &AtomicBool) -> Result<f64, RatesError>;
 
+    /// Whether a cable can take the device's place (`link`).
+    fn has_cable(&self) -> bool {
+        true
+    }
+
     /// Starts the device of this name, and waits until it forwards. It ends when the value is dropped.
     fn start(&mut self, device: &str) -> Result<Box<dyn RateDevice + '_>, RatesError>;
+
+    /// Starts a device with a second link, and has links and routes fail.
+    fn converge(
+        &mut self,
+        _device: &str,
+        _plan: ConvergencePlan<'_>,
+    ) -> Result<Vec<Convergence>, RatesError> {
+        Err(RatesError::NamespacesOnly)
+    }
 
     /// What a reader of the figures has to know about it.
     fn describe(&self) -> LabDescription;

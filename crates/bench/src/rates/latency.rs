@@ -19,14 +19,15 @@ const LINK: &str = "link";
 const LONGER: f64 = 5.0;
 const ATTEMPTS: u32 = 3;
 
-/// The delays of one level, through the device and over a cable in its place.
+/// The delays of one level, through the device, and over a cable in its place if the lab has one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LevelLatency {
     pub level: LatencyLevel,
     /// Packets per second.
     pub load: f64,
     pub device: PathLatency,
-    pub link: PathLatency,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<PathLatency>,
 }
 
 /// The delays of one path.
@@ -65,10 +66,11 @@ impl LatencyTurn<'_> {
         lab: &mut dyn RateLab,
         loads: &[(LatencyLevel, f64)],
     ) -> Result<Vec<LevelLatency>, RatesError> {
-        let link = self.path(lab, LINK, loads)?;
-        let device = self.path(lab, self.device, loads)?;
-        let paths = loads.iter().zip(device.into_iter().zip(link));
-        Ok(paths.map(|(&(level, load), (device, link))| LevelLatency { level, load, device, link }).collect())
+        let link = lab.has_cable().then(|| self.path(lab, LINK, loads)).transpose()?;
+        let mut link = link.into_iter().flatten();
+        let paths = loads.iter().zip(self.path(lab, self.device, loads)?);
+        let level = |(&(level, load), device)| LevelLatency { level, load, device, link: link.next() };
+        Ok(paths.map(level).collect())
     }
 
     fn path(

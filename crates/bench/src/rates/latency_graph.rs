@@ -3,6 +3,7 @@
 use fullview_lab::report::{Distribution, Distributions};
 
 use super::delays::Delays;
+use super::graph::RatesGraph;
 use super::latency_level::LatencyLevel;
 use super::latency_sum::{LevelSum, sum};
 use super::result::{DeviceRates, RatesReport};
@@ -10,30 +11,17 @@ use super::result::{DeviceRates, RatesReport};
 /// Places of a curve for each factor of ten in the share of slower packets.
 const STEPS: u32 = 50;
 
-/// One graph and the start of its file names.
-pub struct LatencyGraph {
-    pub level: LatencyLevel,
-    pub drawing: Distributions,
-}
-
-impl LatencyGraph {
-    /// The name of its file.
-    pub fn file(&self, kind: &str) -> String {
-        file(self.level, kind)
-    }
-}
-
-/// The name of a level's graph.
-pub fn file(level: LatencyLevel, kind: &str) -> String {
-    format!("latency-{}.{kind}", level.word())
+/// The start of the names of a level's files.
+pub fn stem(level: LatencyLevel) -> String {
+    format!("latency-{}", level.word())
 }
 
 /// The graphs of all levels that were measured.
-pub fn latency_graphs(report: &RatesReport) -> Vec<LatencyGraph> {
+pub fn latency_graphs(report: &RatesReport) -> Vec<RatesGraph> {
     let graph = |level| {
         let curves: Vec<Distribution> =
             report.devices.iter().filter_map(|device| curve(device, level)).collect();
-        (!curves.is_empty()).then(|| LatencyGraph { level, drawing: drawing(level, curves) })
+        (!curves.is_empty()).then(|| RatesGraph { stem: stem(level), drawing: drawing(level, curves) })
     };
     LatencyLevel::ALL.into_iter().filter_map(graph).collect()
 }
@@ -55,7 +43,8 @@ fn curve(device: &DeviceRates, level: LatencyLevel) -> Option<Distribution> {
     let load = (loads[0] + loads[1]) / 2000.0;
     let name = format!("{}, {load:.1} k packets/s", device.device);
     let points = points(&through.distribution);
-    (!points.is_empty()).then(|| Distribution { name, points, reference: self::points(&link.distribution) })
+    let reference = link.map(|link| self::points(&link.distribution)).unwrap_or_default();
+    (!points.is_empty()).then(|| Distribution { name, points, reference })
 }
 
 /// Microseconds at shares that come ten times closer to 1 in so many steps, to the last that a packet exceeds.

@@ -3,15 +3,15 @@
 use std::fmt::Write;
 
 use super::latency::PathLatency;
-use super::latency_graph::file;
+use super::latency_graph::stem;
 use super::latency_level::LatencyLevel;
 use super::latency_sum::{LevelSum, sum};
 use super::result::{DeviceRates, RatesReport};
 
 const CONDITIONS: &str = "\
 Microseconds from the moment at which the schedule wants a packet sent until the receiver's kernel has it; probes of all \
-repetitions together. A late generator makes a delay longer, not less frequent (no coordinated omission). \"Over a cable\" is the same \
-load without a device: what the stamps, the generator and the receiver add themselves. It is subtracted nowhere. PDV is the packet \
+repetitions together. A late generator makes a delay longer, not less frequent (no coordinated omission). \"Over a cable\", where \
+it is shown, is the same load without a device: what the stamps, the generator and the receiver add themselves. It is subtracted nowhere. PDV is the packet \
 delay variation of RFC 5481: p99.9 less the minimum. Lost probes have no delay.\n";
 
 /// The section, or nothing if latency was not measured.
@@ -29,7 +29,7 @@ fn level_section(report: &RatesReport, level: LatencyLevel) -> String {
         return String::new();
     }
     let title = level.title();
-    let picture = file(level, "png");
+    let picture = format!("{}.png", stem(level));
     format!(
         "\n### At {title}\n\n| device | 1000 packets/s | probes | lost | min | median | p99 | p99.9 | max | PDV |\n\
          | --- |{}\n{}\n![Delays at {title}]({picture})\n",
@@ -44,8 +44,8 @@ fn rows(device: &DeviceRates, level: LatencyLevel) -> Option<String> {
     let [low, high] = [lowest, highest].map(|load| format!("{:.1}", load / 1000.0));
     let load = if low == high { low } else { format!("{low}–{high}") };
     let mut rows = String::new();
-    for (name, path) in [(device.device.clone(), through), (format!("{}: over a cable", device.device), link)]
-    {
+    let link = link.map(|link| (format!("{}: over a cable", device.device), link));
+    for (name, path) in [(device.device.clone(), through)].into_iter().chain(link) {
         let _ = writeln!(rows, "| {name} | {load} | {} | {} | {} |", path.probes, path.lost, figures(&path));
     }
     Some(rows)

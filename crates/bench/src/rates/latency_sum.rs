@@ -10,7 +10,8 @@ pub struct LevelSum {
     /// The lowest and the highest load.
     pub loads: [f64; 2],
     pub device: PathLatency,
-    pub link: PathLatency,
+    /// Nothing if no cable was measured.
+    pub link: Option<PathLatency>,
 }
 
 /// The repetitions of a device at a level, added; nothing if there are none.
@@ -19,10 +20,15 @@ pub fn sum(device: &DeviceRates, level: LatencyLevel) -> Option<LevelSum> {
     let measured: Vec<&LevelLatency> = all.filter(|one| one.level == level).collect();
     let loads = || measured.iter().map(|one| one.load);
     let bounds = [loads().reduce(f64::min)?, loads().reduce(f64::max)?];
-    let add = |path: fn(&LevelLatency) -> &PathLatency| {
-        let mut delays = Delays::default();
-        measured.iter().for_each(|one| delays.add(&path(one).distribution));
-        PathLatency::new(measured.iter().map(|one| path(one).probes).sum(), delays)
-    };
-    Some(LevelSum { loads: bounds, device: add(|one| &one.device), link: add(|one| &one.link) })
+    let device = add(measured.iter().map(|one| &one.device))?;
+    let link = add(measured.iter().filter_map(|one| one.link.as_ref()));
+    Some(LevelSum { loads: bounds, device, link })
+}
+
+/// Nothing if there is nothing to add.
+fn add<'l>(paths: impl Iterator<Item = &'l PathLatency>) -> Option<PathLatency> {
+    let paths: Vec<&PathLatency> = paths.collect();
+    let mut delays = Delays::default();
+    paths.iter().for_each(|path| delays.add(&path.distribution));
+    (!paths.is_empty()).then(|| PathLatency::new(paths.iter().map(|path| path.probes).sum(), delays))
 }

@@ -5,25 +5,33 @@
 //!   generator, on a core     the device, on another one      the kernel's counter
 //! ```
 //!
-//! Read the modules in this order: `frame`, `schedule`, `trial`, `bed`, `parts`, `generator`, `receiver`, `largest`, `device_name`, `rule_set`,
-//! `kernel_forwarding`, `command_device`, `memory`, `route_table`, `route_changes`, `device`, `table_load`, `lab`, `namespaces`,
-//! `measurer`, `bursts`, `questions`, `campaign`. Latency: `stamp`, `clock`, `probes`, `probe_trial`, `delays`, `latency`. Devices
-//! between other hosts are in `crate::remote`.
+//! Read the modules in this order: `frame`, `schedule`, `trial`, `cable`, `spare_link`, `bed`, `parts`, `generator`, `receiver`,
+//! `largest`, `device_name`, `rule_set`, `kernel_forwarding`, `command_device`, `memory`, `route_table`, `route_changes`,
+//! `device`, `table_load`, `lab`, `namespaces`, `measurer`, `bursts`, `questions`, `campaign`. Latency: `stamp`, `clock`, `probes`,
+//! `probe_trial`, `delays`, `latency`. Failures: `failure`, `traced_trial`, `outage`, `convergence`. Devices between other hosts
+//! are in `crate::remote`.
 
 mod archive;
 mod bed;
 mod burst_page;
 mod bursts;
+mod cable;
 mod campaign;
 mod clock;
 mod command_device;
+mod convergence;
+mod convergence_graph;
+mod convergence_page;
 mod cores;
 mod delays;
 mod device;
 mod device_name;
 mod error;
+mod failure;
 mod frame;
 mod generator;
+mod graph;
+mod graphs;
 mod kernel_forwarding;
 mod lab;
 mod largest;
@@ -36,6 +44,7 @@ mod measurer;
 mod memory;
 mod namespaces;
 mod order;
+mod outage;
 mod page;
 mod parts;
 mod probe_trial;
@@ -48,8 +57,11 @@ mod route_page;
 mod route_table;
 mod rule_set;
 mod schedule;
+mod search_progress;
+mod spare_link;
 mod stamp;
 mod table_load;
+mod traced_trial;
 mod trial;
 
 pub use archive::TrialArchive;
@@ -57,15 +69,19 @@ pub use bed::{hand_over, receive_on};
 pub use campaign::{RatesCampaign, SMALLEST};
 pub use command_device::DeviceCommand;
 pub use cores::{BedCores, keep, keep_real_time};
+pub use delays::Delays;
 pub use device_name::DeviceName;
 pub use error::RatesError;
 pub use frame::{SIZES, TrafficAddresses, lengths};
-pub use generator::{TimedLoad, send};
+pub use generator::{PacketMark, TimedLoad, Unmarked, send_marked};
+pub use graph::RatesGraph;
+pub use graphs::{graphs, result_files};
 pub use lab::{LabDescription, RateDevice, RateLab};
 pub use largest::{ALL, ROOM, TRIALS};
-pub use latency_graph::{LatencyGraph, latency_graphs};
 pub use namespaces::NamespaceLab;
 pub use page::{answers, notes, page, table};
+pub use probe_trial::{ProbeTrial, open_capture, read_delays};
+pub use probes::ProbeMarker;
 pub use questions::Questions;
 pub use receiver::received_packets;
 pub use result::{DeviceRates, DeviceSearch, RatesReport};

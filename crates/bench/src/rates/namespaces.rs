@@ -9,6 +9,7 @@ use clap::ValueEnum;
 
 use super::bed::BedPlan;
 use super::command_device::DeviceCommand;
+use super::convergence::{Convergence, ConvergencePlan, converge};
 use super::cores::BedCores;
 use super::device::Device;
 use super::device_name::DeviceName;
@@ -43,18 +44,29 @@ impl NamespaceLab {
         size: FrameSize,
         commands: Vec<DeviceCommand>,
     ) -> Result<NamespaceLab, RatesError> {
-        Ok(NamespaceLab { plan: BedPlan { cores: BedCores::choose()?, size }, program, commands })
+        Ok(NamespaceLab {
+            plan: BedPlan { cores: BedCores::choose()?, size, has_spare: false },
+            program,
+            commands,
+        })
     }
 
     /// Refuses devices whose rules this host cannot set.
     pub fn check(&self, devices: &[String]) -> Result<(), RatesError> {
         let named = devices.iter().filter_map(|device| DeviceName::from_str(device, false).ok());
         let has_rules = |device: &DeviceName| RuleSet::of(*device, "").is_some();
-        named.filter(has_rules).try_for_each(|device| self.start_named(device).map(drop))
+        let start = |device| Device::start(device, self.plan, &self.program).map(drop);
+        named.filter(has_rules).try_for_each(start)
     }
 
-    fn start_named(&self, device: DeviceName) -> Result<Device, RatesError> {
-        Device::start(device, self.plan, &self.program)
+    fn start_in(&self, device: &str, plan: BedPlan) -> Result<Device, RatesError> {
+        let command = self.commands.iter().find(|command| command.name == device);
+        if let Some(command) = command {
+            return Device::start_command(command, plan);
+        }
+        let named = DeviceName::from_str(device, false);
+        let name = named.map_err(|_| RatesError::NoDevice(device.to_owned()))?;
+        Device::start(name, plan, &self.program)
     }
 
     fn descriptions(&self) -> BTreeMap<String, String> {
@@ -71,13 +83,12 @@ impl RateLab for NamespaceLab {
     }
 
     fn start(&mut self, device: &str) -> Result<Box<dyn RateDevice + '_>, RatesError> {
-        let command = self.commands.iter().find(|command| command.name == device);
-        if let Some(command) = command {
-            return Ok(Box::new(Device::start_command(command, self.plan)?));
-        }
-        let named = DeviceName::from_str(device, false);
-        let name = named.map_err(|_| RatesError::NoDevice(device.to_owned()))?;
-        Ok(Box::new(self.start_named(name)?))
+        Ok(Box::new(self.start_in(device, self.plan)?))
+    }
+
+    fn converge(&mut self, device: &str, plan: ConvergencePlan<'_>) -> Result<Vec<Convergence>, RatesError> {
+        let mut device = self.start_in(device, BedPlan { has_spare: true, ..self.plan })?;
+        converge(&mut device, plan)
     }
 
     fn describe(&self) -> LabDescription {

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use fullview_lab::stats::median;
 
 use super::burst_page;
+use super::convergence_page;
 use super::latency_page::latency_section;
 use super::result::{DeviceRates, DeviceSearch, RateRange, RatesReport};
 use super::route_page;
@@ -48,7 +49,9 @@ pub fn page(report: &RatesReport) -> String {
 
 /// What was asked beside the rates, as sections of the page.
 pub fn answers(report: &RatesReport) -> String {
-    [route_page::section(report), burst_page::section(report)].concat()
+    [route_page::section, burst_page::section, convergence_page::section]
+        .map(|section| section(report))
+        .concat()
 }
 
 fn conditions(report: &RatesReport) -> String {

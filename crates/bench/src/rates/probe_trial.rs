@@ -32,7 +32,8 @@ impl ProbeTrial {
 
 /// Offers a load with probes. They are read after the trial, so that no program takes the device's core meanwhile.
 pub fn probe(bed: &RateBed, load: f64, seconds: f64, seed: u64) -> Result<ProbeTrial, RatesError> {
-    let mut capture = open(bed)?;
+    let opened = bed.right.within(|| Ok(open_capture(bed.counted())))?;
+    let mut capture = opened?;
     let before = received(bed)?;
     let mut marker = ProbeMarker::new(load * seconds, seed);
     let offered = offer_marked(bed, load, Duration::from_secs_f64(seconds), &mut marker)?;
@@ -40,16 +41,17 @@ pub fn probe(bed: &RateBed, load: f64, seconds: f64, seed: u64) -> Result<ProbeT
     if marker.clocks().was_set() {
         return Err(RatesError::ClockSet);
     }
-    let delays = delays(&mut capture)?;
+    let delays = read_delays(&mut capture)?;
     Ok(ProbeTrial { trial, probes: marker.marked(), delays })
 }
 
-fn open(bed: &RateBed) -> Result<TimedCapture, RatesError> {
-    let opened = bed.right.within(|| Ok(TimedCapture::open(bed.counted(), MOST, stamp::PROBES)))?;
-    opened.map_err(RatesError::Capture)
+/// Begins to keep the probes that arrive at an interface.
+pub fn open_capture(interface: &str) -> Result<TimedCapture, RatesError> {
+    TimedCapture::open(interface, MOST, stamp::PROBES).map_err(RatesError::Capture)
 }
 
-fn delays(capture: &mut TimedCapture) -> Result<Delays, RatesError> {
+/// The delays of the probes that have arrived.
+pub fn read_delays(capture: &mut TimedCapture) -> Result<Delays, RatesError> {
     let mut delays = Delays::default();
     while let Some((received, frame)) = capture.next_frame() {
         let delay = received.checked_sub(stamp::read(&frame)).ok_or(RatesError::ClockSet)?;

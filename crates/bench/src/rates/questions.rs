@@ -1,10 +1,13 @@
 //! What is measured of a device beside its rates.
 
+use std::sync::atomic::AtomicBool;
+
 use fullview_lab::search::Measurer;
 
 use super::bursts::{BurstPlan, longest_burst};
+use super::convergence::{ConvergencePlan, failure_load};
 use super::error::RatesError;
-use super::lab::RateDevice;
+use super::lab::{RateDevice, RateLab};
 use super::result::DeviceSearch;
 use super::table_load::{RoutesPlan, TableLoad};
 
@@ -15,6 +18,8 @@ pub struct Questions {
     pub bursts: bool,
     /// Routes of the device's kernel while everything is measured.
     pub routes: Option<RoutesPlan>,
+    /// How often each kind of failure is made; 0 for none.
+    pub failures: u32,
 }
 
 /// The campaign's loads.
@@ -49,5 +54,31 @@ impl Questions {
             let plan = BurstPlan { load, most: (load * trial_seconds) as u64, ndr: search.ndr };
             search.burst = search.answer("--bursts", longest_burst(plan, measurer));
         }
+    }
+
+    /// Has links and routes of further devices of this name fail: without changes of other routes, and with them.
+    pub fn converge(
+        &self,
+        lab: &mut dyn RateLab,
+        device: &str,
+        largest: f64,
+        search: &mut DeviceSearch,
+        stop: &AtomicBool,
+    ) {
+        if self.failures == 0 {
+            return;
+        }
+        for routes in self.spare_routes() {
+            let (failures, load, routes) = (self.failures, failure_load(largest), routes.as_ref());
+            let plan = ConvergencePlan { failures, load, routes, stop };
+            let found = search.answer("--convergence", lab.converge(device, plan));
+            search.convergence.extend(found.into_iter().flatten());
+        }
+    }
+
+    fn spare_routes(&self) -> Vec<Option<RoutesPlan>> {
+        let Some(plan) = &self.routes else { return vec![None] };
+        let changing = (plan.changes > 0).then(|| Some(plan.by_spare(plan.changes)));
+        [Some(plan.by_spare(0))].into_iter().chain(changing).collect()
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::bed::RateBed;
 use super::error::RatesError;
+use super::spare_link::SPARE_HOST;
 
 /// The counter is read so often.
 const STEP: Duration = Duration::from_millis(5);
@@ -20,11 +21,14 @@ const SILENT_WITH_LOSS: u32 = 10;
 /// A device that never ends is not waited for.
 const STEPS: usize = 400;
 
-/// Packets that the right host has received.
+/// Packets that the right host has received, by all of its links.
 pub fn received(bed: &RateBed) -> Result<u64, RatesError> {
     let read = || Ok(fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default());
     let text = bed.right.within(read)?;
-    received_packets(&text, bed.counted()).ok_or(RatesError::NoCounters("the right host"))
+    let count =
+        |interface| received_packets(&text, interface).ok_or(RatesError::NoCounters("the right host"));
+    let spare = bed.has_spare.then(|| count(SPARE_HOST)).transpose()?;
+    Ok(count(bed.counted())? + spare.unwrap_or(0))
 }
 
 /// Packets that came out since the counter was `before`, when no more come of the `sent` ones.

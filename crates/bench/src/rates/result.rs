@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::bursts::LongestBurst;
+use super::convergence::Convergence;
 use super::error::RatesError;
 use super::lab::LabDescription;
 use super::latency::LevelLatency;
@@ -37,6 +38,9 @@ pub struct DeviceSearch {
     /// How fast they changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeRate>,
+    /// What failures of links and routes cost, if some were made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub convergence: Vec<Convergence>,
     /// Why questions beside the rates have no answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<String>,
@@ -108,6 +112,7 @@ impl DeviceSearch {
             burst: None,
             routes: None,
             changes: None,
+            convergence: Vec::new(),
             unanswered: Vec::new(),
             trials,
         }

@@ -14,6 +14,9 @@ use super::frame::FLOWS;
 /// The stations of the right host by which all routes lead. A change between them loses no packet by itself.
 pub const GATEWAYS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 2, 2), Ipv4Addr::new(10, 0, 2, 3)];
 
+/// The same by the spare link.
+pub const SPARE_GATEWAYS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 3, 2), Ipv4Addr::new(10, 0, 3, 3)];
+
 /// Of so many changes one withdraws a route or announces it again; the others move a route to the other gateway.
 const CYCLE: usize = 4;
 
@@ -26,6 +29,7 @@ pub struct RouteTable {
     unused: Vec<Prefix<u32>>,
     /// One for each flow, spread over the table.
     pub destinations: Vec<Ipv4Addr>,
+    gateways: [Ipv4Addr; 2],
 }
 
 impl RouteTable {
@@ -40,7 +44,12 @@ impl RouteTable {
         if let (Some(alone), Some(last)) = (alone, prefixes.len().checked_sub(1)) {
             prefixes.swap(alone, last);
         }
-        Ok(RouteTable { prefixes, unused, destinations })
+        Ok(RouteTable { prefixes, unused, destinations, gateways: GATEWAYS })
+    }
+
+    /// The same routes by the spare link.
+    pub fn by_spare(&self) -> RouteTable {
+        RouteTable { gateways: SPARE_GATEWAYS, ..self.clone() }
     }
 
     pub fn count(&self) -> usize {
@@ -49,7 +58,7 @@ impl RouteTable {
 
     /// All of them by the first gateway.
     pub fn load(&self) -> impl Iterator<Item = RouteWrite> {
-        self.prefixes.iter().map(|prefix| RouteWrite::Replace(*prefix, GATEWAYS[0]))
+        self.prefixes.iter().map(|prefix| RouteWrite::Replace(*prefix, self.gateways[0]))
     }
 
     /// An address of the route that is loaded last. Nothing is forwarded there before.
@@ -65,14 +74,14 @@ impl RouteTable {
             let round = moved / self.prefixes.len();
             return RouteWrite::Replace(
                 self.prefixes[moved % self.prefixes.len()],
-                GATEWAYS[(round + 1) % 2],
+                self.gateways[(round + 1) % 2],
             );
         }
         let prefix = self.unused[cycle / 2 % self.unused.len()];
         if cycle.is_multiple_of(2) {
             RouteWrite::Remove(prefix)
         } else {
-            RouteWrite::Replace(prefix, GATEWAYS[0])
+            RouteWrite::Replace(prefix, self.gateways[0])
         }
     }
 }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use fullview_router::netlink::route_writer::RouteWriter;
 use serde::{Deserialize, Serialize};
 
-use super::bed::EGRESS;
 use super::device::Device;
 use super::error::RatesError;
 use super::generator::offer_to;
@@ -30,6 +29,13 @@ pub struct RoutesPlan {
     pub table: Arc<RouteTable>,
     /// A second; 0 for none.
     pub changes: u32,
+}
+
+impl RoutesPlan {
+    /// The same routes by the spare link, of which so many change a second.
+    pub fn by_spare(&self, changes: u32) -> RoutesPlan {
+        RoutesPlan { table: Arc::new(self.table.by_spare()), changes }
+    }
 }
 
 /// What loading the routes took.
@@ -92,7 +98,7 @@ pub fn end_changes(device: &mut Device, plan: &RoutesPlan) -> Result<Option<Chan
 
 fn writer(device: &Device) -> Result<RouteWriter, RatesError> {
     let namespace = device.bed.router.as_ref().ok_or(RatesError::NoRoutes)?;
-    let link = namespace.device(EGRESS)?;
+    let link = namespace.device(device.bed.routed_by())?;
     Ok(namespace.within(|| Ok(RouteWriter::open(link)))??)
 }
 

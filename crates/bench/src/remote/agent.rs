@@ -11,11 +11,11 @@ use super::agent_device::AgentDevice;
 use super::counter::PacketCounter;
 use super::machine::facts;
 use super::marks::exchange;
-use super::protocol::{AgentReply, AgentRequest, OfferRequest};
+use super::offers::offer;
+use super::probing::{ProbedPackets, probe};
+use super::protocol::{AgentReply, AgentRequest, ProbeRequest, ProbedLoad};
 use super::requests::RequestLines;
 use super::undo::Changes;
-use crate::rates::{Offered, TimedLoad, TrafficAddresses, keep_real_time, send};
-use crate::traffic::frame::FrameSize;
 
 /// A device that sends without end is not waited for.
 const CHECKS: usize = 100;
@@ -65,7 +65,8 @@ impl Agent {
                 self.device = None;
                 AgentReply::Done
             }
-            AgentRequest::Offer(requests) => offer(&requests, lost)?,
+            AgentRequest::Offer(requests) => AgentReply::Offered(offer(&requests, lost)?),
+            AgentRequest::Probe(request) => AgentReply::Probed(self.probe(&request, lost)?),
             AgentRequest::CountAt { interface, destination } => {
                 self.counter = Some(PacketCounter::start(&interface, destination)?);
                 AgentReply::Done
@@ -84,6 +85,22 @@ impl Agent {
         Ok(AgentReply::Done)
     }
 
+    fn probe(&mut self, request: &ProbeRequest, lost: &AtomicBool) -> Result<ProbedLoad, AgentError> {
+        let before = self.count()?;
+        let mut after = before;
+        let probed = probe(request, lost, || {
+            after = self.settled(request.settle_ms)?;
+            Ok::<_, AgentError>(())
+        })?;
+        let ProbedPackets { offered, probes, delays } = probed;
+        Ok(ProbedLoad {
+            offered,
+            received: after.saturating_sub(before),
+            probes,
+            nanoseconds: delays.buckets(),
+        })
+    }
+
     fn count(&mut self) -> Result<u64, AgentError> {
         Ok(self.counter.as_mut().ok_or("no counter runs")?.packets()?)
     }
@@ -100,29 +117,4 @@ impl Agent {
         }
         Ok(before)
     }
-}
-
-/// Sends in threads of their own, which alone are tied to cores.
-fn offer(requests: &[OfferRequest], lost: &AtomicBool) -> Result<AgentReply, AgentError> {
-    let sent = thread::scope(|scope| {
-        let threads: Vec<_> =
-            requests.iter().map(|request| scope.spawn(move || offer_one(request, lost))).collect();
-        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        threads.into_iter().map(join).collect::<Result<Vec<Offered>, AgentError>>()
-    })?;
-    let sum = |of: fn(&Offered) -> u64| sent.iter().map(of).sum();
-    Ok(AgentReply::Offered(Offered { planned: sum(|one| one.planned), sent: sum(|one| one.sent) }))
-}
-
-fn offer_one(request: &OfferRequest, lost: &AtomicBool) -> Result<Offered, AgentError> {
-    let [from, to] = &request.macs;
-    let [source, destination] = request.addresses;
-    let addresses = TrafficAddresses { from: from.parse()?, to: to.parse()?, source, destination };
-    let duration = Duration::from_nanos(request.nanoseconds);
-    keep_real_time(request.core)?;
-    let load =
-        TimedLoad { load: request.load, size: FrameSize::Smallest, destinations: &[], duration, stop: lost };
-    Ok(send(&request.interface, &addresses, load)?)
 }

@@ -8,6 +8,8 @@ use crate::testbed::TestbedError;
 /// Why other hosts cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
+    #[error("node {node}: this program does not run there (agent = false)")]
+    NoAgent { node: String },
     /// An inventory that cannot be used.
     #[error("{}: {problem}", path.display())]
     Inventory { path: PathBuf, problem: String },

@@ -10,11 +10,15 @@ use super::drawing::draw_text;
 use super::error::RemoteError;
 use super::inventory::{DeviceKind, DeviceSettings};
 use super::page::machines;
-use super::protocol::{AgentReply, AgentRequest, DeviceNeighbor, DevicePort, DeviceRequest, OfferRequest};
+use super::protocol::{
+    AgentReply, AgentRequest, DeviceNeighbor, DevicePort, DeviceRequest, OfferRequest, ProbeRequest,
+    ProbedLoad,
+};
 use super::shell::RemoteLines;
-use super::wiring::PortPlace;
+use super::wiring::{PortPlace, Wiring};
 use crate::rates::{
-    ALL, LabDescription, Offered, ROOM, RateDevice, RateLab, RateTrial, RatesError, TRIALS, lengths,
+    ALL, Delays, LabDescription, Offered, ProbeTrial, ROOM, RateDevice, RateLab, RateTrial, RatesError,
+    TRIALS, lengths,
 };
 use crate::traffic::frame::FrameSize;
 
@@ -102,6 +106,10 @@ impl RateLab for RemoteLab {
             load *= ROOM;
         }
         Err(RatesError::NoLoad { smallest })
+    }
+
+    fn has_cable(&self) -> bool {
+        false
     }
 
     fn start(&mut self, device: &str) -> Result<Box<dyn RateDevice + '_>, RatesError> {
@@ -207,6 +215,26 @@ impl<'l> RemoteDevice<'l> {
         })
     }
 
+    /// A load with probes, of which the node at which they end sends all.
+    fn probe_here(&self, load: f64, duration: Duration, seed: u64) -> Result<ProbedLoad, RemoteError> {
+        let Wiring { receiving, sending, .. } = &self.bed.wiring;
+        let part = load / sending.len() as f64;
+        let request = ProbeRequest {
+            offers: self.parts(receiving.node, part, duration)?,
+            receiving: self.bed.wiring.interface(*receiving).name.clone(),
+            seed,
+            settle_ms: self.bed.wiring.node(*receiving).settle_ms,
+        };
+        let node = &self.bed.wiring.node(*receiving).name;
+        let agent = self.bed.nodes[receiving.node].agent.as_ref();
+        let agent = agent.ok_or_else(|| RemoteError::NoAgent { node: node.clone() })?;
+        agent.send(&AgentRequest::Probe(request))?;
+        match agent.answer(duration)? {
+            AgentReply::Probed(probed) => Ok(probed),
+            other => Err(agent.unexpected(&other)),
+        }
+    }
+
     fn count(&self, request: &AgentRequest) -> Result<u64, RatesError> {
         let agent = self.bed.nodes[self.bed.wiring.receiving.node].agent.as_ref();
         agent.map_or(Ok(0), |agent| agent.count(request)).map_err(hosts)
@@ -220,6 +248,17 @@ impl RateDevice for RemoteDevice<'_> {
         let offered = self.offer(load, seconds)?;
         let after = self.count(&AgentRequest::Settled { settle_ms })?;
         RateTrial::new(offered, after.saturating_sub(before))
+    }
+
+    /// One clock stamps probes and receives them if one node does both.
+    fn probe(&mut self, load: f64, seconds: f64, seed: u64) -> Result<ProbeTrial, RatesError> {
+        if !self.bed.wiring.has_one_clock() {
+            return Err(RatesError::NoCommonClock);
+        }
+        let probed = self.probe_here(load, Duration::from_secs_f64(seconds), seed).map_err(hosts)?;
+        let ProbedLoad { offered, received, probes, nanoseconds } = probed;
+        let trial = RateTrial::new(offered, received)?;
+        Ok(ProbeTrial { trial, probes, delays: Delays::of_buckets(&nanoseconds) })
     }
 }
 

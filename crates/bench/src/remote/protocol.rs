@@ -32,6 +32,8 @@ pub enum AgentRequest {
     StopDevice,
     /// Offers these loads at once, each from a core of its own.
     Offer(Vec<OfferRequest>),
+    /// The same with probes, which end at an interface of the same node.
+    Probe(ProbeRequest),
     /// Counts packets to this address at an interface, until the agent ends.
     CountAt {
         interface: String,
@@ -52,6 +54,7 @@ pub enum AgentReply {
     Facts(Box<NodeFacts>),
     Heard(Vec<HeardMark>),
     Offered(Offered),
+    Probed(ProbedLoad),
     Count(u64),
     Done,
     Error(String),
@@ -127,4 +130,23 @@ pub struct OfferRequest {
     pub addresses: [Ipv4Addr; 2],
     pub load: f64,
     pub nanoseconds: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ProbeRequest {
+    pub offers: Vec<OfferRequest>,
+    /// Where packets end.
+    pub receiving: String,
+    pub seed: u64,
+    pub settle_ms: u64,
+}
+
+/// What came of a load with probes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ProbedLoad {
+    pub offered: Offered,
+    pub received: u64,
+    pub probes: u64,
+    /// Delays with how often each occurred.
+    pub nanoseconds: Vec<(u64, u64)>,
 }

@@ -53,6 +53,11 @@ impl Wiring {
         &self.node(port).interfaces[port.interface]
     }
 
+    /// Whether the node at which packets end sends all of them.
+    pub fn has_one_clock(&self) -> bool {
+        self.sending.iter().all(|port| port.node == self.receiving.node)
+    }
+
     /// `NODE:INTERFACE`.
     pub fn label(&self, port: PortPlace) -> String {
         format!("{}:{}", self.node(port).name, self.interface(port).name)

@@ -1,0 +1,62 @@
+//! The curves of outages: one graph for each failure, with a curve for each device.
+
+use fullview_lab::report::{Distribution, Distributions};
+
+use super::failure::Failure;
+use super::graph::RatesGraph;
+use super::result::{DeviceRates, RatesReport};
+
+/// The start of the names of a failure's files.
+pub fn stem(failure: Failure) -> String {
+    format!("convergence-{}", failure.word())
+}
+
+/// The graphs of all failures that were measured.
+pub fn convergence_graphs(report: &RatesReport) -> Vec<RatesGraph> {
+    let graph = |failure| {
+        let curves: Vec<Distribution> =
+            report.devices.iter().flat_map(|device| curves(device, failure)).collect();
+        (!curves.is_empty()).then(|| RatesGraph { stem: stem(failure), drawing: drawing(failure, curves) })
+    };
+    Failure::ALL.into_iter().filter_map(graph).collect()
+}
+
+fn drawing(failure: Failure, curves: Vec<Distribution>) -> Distributions {
+    Distributions {
+        title: format!("Outages: {}", failure.title()),
+        y_label: "Milliseconds".into(),
+        x_label: "Share of the failures with no longer outage".into(),
+        notes: "The packets that were lost, by the rate of those that used the link before it failed.".into(),
+        curves,
+    }
+}
+
+/// A curve without changes of further routes, and one with them.
+fn curves(device: &DeviceRates, failure: Failure) -> Vec<Distribution> {
+    let curve = |changing: bool| {
+        let all = device.searches.iter().flat_map(|search| &search.convergence);
+        let kind = all.filter(|one| one.failure == failure && one.changes.is_some() == changing);
+        let times = kind.flat_map(|one| &one.outages).map(|outage| outage.outage_ms).collect();
+        let name = if changing { format!("{}, changes", device.device) } else { device.device.clone() };
+        (name, points(times))
+    };
+    let curves = [false, true].map(curve).into_iter().filter(|(_, points)| !points.is_empty());
+    curves.map(|(name, points)| Distribution { name, points, reference: Vec::new() }).collect()
+}
+
+/// Each outage at the share of those before it.
+fn points(mut outages: Vec<f64>) -> Vec<(f64, f64)> {
+    outages.sort_by(f64::total_cmp);
+    let count = outages.len() as f64;
+    outages.into_iter().enumerate().map(|(place, outage)| (place as f64 / count, outage)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outages_stand_at_the_share_of_those_before_them() {
+        assert_eq!(points(vec![7.0, 2.0]), [(0.0, 2.0), (0.5, 7.0)]);
+    }
+}
