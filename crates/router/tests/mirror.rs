@@ -926,3 +926,18 @@ fn an_index_that_a_view_still_knows_is_not_reused() {
     script.apply([add(route("198.18.0.0/15", &[by(1, "10.0.1.7")]))]);
     assert!([index, second].contains(&hop(&script)));
 }
+
+#[test]
+fn neighbours_below_a_default_route_to_their_link_have_host_routes() {
+    let mut script = Script::new();
+    let metric = |metric, hops: &[RouteHop]| RouteEntry { metric, ..route("0.0.0.0/0", hops) };
+    script.apply([
+        neighbor(1, "203.0.113.77", 19, REACHABLE),
+        neighbor(2, "10.0.2.9", 29, REACHABLE),
+        add(metric(5, &[by(2, "10.0.2.9")])),
+    ]);
+    assert_eq!(script.to("203.0.113.77"), "1:29");
+    script.apply([add(metric(0, &[direct(1)]))]);
+    assert_eq!(script.to("203.0.113.77"), "0:19");
+    assert_eq!(script.to("203.0.113.78"), "0:glean");
+}

@@ -1,7 +1,7 @@
 //! The host routes of neighbours on connected networks.
 //!
 //! A connected network is one next hop without a MAC address. Each of its stations that is resolved has a host route of
-//! its own, while the network's route is the one that would lead to it.
+//! its own, while the network's route is the one that would lead to it. A default route to a link is such a network too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,11 +26,19 @@ pub(super) struct HostRoutes<A: Address> {
     removed: Vec<(u32, A)>,
 }
 
+/// The indices of a neighbour.
+#[derive(Clone, Copy)]
+pub(super) struct HostIndices {
+    pub below_network: NextHop,
+    /// A rule of policy routing that does not count default routes does not count what is below them either.
+    pub below_default: NextHop,
+}
+
 #[derive(Clone, Copy)]
 struct HostRoute {
     table: u32,
-    index: NextHop,
-    is_placed: bool,
+    indices: HostIndices,
+    placed: Option<NextHop>,
 }
 
 impl<A: Address> Default for HostRoutes<A> {
@@ -40,29 +48,38 @@ impl<A: Address> Default for HostRoutes<A> {
 }
 
 impl<A: Address> HostRoutes<A> {
-    /// Adds a neighbour. If its link moved to another table, the index that it had is returned.
-    pub fn add(&mut self, address: A, link: LinkIndex, table: u32, index: NextHop) -> Option<NextHop> {
+    /// Adds a neighbour. If its link moved to another table, the indices that it had are returned.
+    pub fn add(
+        &mut self,
+        address: A,
+        link: LinkIndex,
+        table: u32,
+        indices: HostIndices,
+    ) -> Option<HostIndices> {
         let before = self.remove(address, link);
-        self.all.insert((address, link), HostRoute { table, index, is_placed: false });
+        self.all.insert((address, link), HostRoute { table, indices, placed: None });
         self.dirty.insert((address, link));
         before
     }
 
-    /// Removes a neighbour; its index is returned.
-    pub fn remove(&mut self, address: A, link: LinkIndex) -> Option<NextHop> {
+    /// Removes a neighbour; its indices are returned.
+    pub fn remove(&mut self, address: A, link: LinkIndex) -> Option<HostIndices> {
         let host = self.all.remove(&(address, link))?;
         self.dirty.remove(&(address, link));
-        if host.is_placed {
+        if host.placed.is_some() {
             self.removed.push((host.table, address));
         }
-        Some(host.index)
+        Some(host.indices)
     }
 
     /// Whether the table has a neighbour's host route at this prefix.
     pub fn is_placed(&self, table: u32, prefix: Prefix<A>) -> bool {
         let at = |address| (address, LinkIndex::MIN)..=(address, LinkIndex::MAX);
         prefix.len() == A::BITS
-            && self.all.range(at(prefix.first())).any(|(_, host)| host.is_placed && host.table == table)
+            && self
+                .all
+                .range(at(prefix.first()))
+                .any(|(_, host)| host.placed.is_some() && host.table == table)
     }
 
     /// A route changed: the neighbours below it have to be decided again.
@@ -108,15 +125,17 @@ impl<A: Address> HostRoutes<A> {
         has_own: &impl Fn(u32, Prefix<A>) -> bool,
     ) -> Option<(u32, Change<A>)> {
         let host = self.all.get_mut(&key)?;
-        let (prefix, network) = (
-            Prefix::host(key.0),
-            indices.get(RouteAction::Forward(NextHopVia { link: key.1, neighbor: None })),
-        );
+        let prefix = Prefix::host(key.0);
+        let network = RouteAction::Forward(NextHopVia { link: key.1, neighbor: None });
         let covering = tables.rib(host.table)?.covering(prefix).map(|route| route.next_hop);
         let has_own = has_own(host.table, prefix);
-        let was_placed = host.is_placed;
-        host.is_placed = !has_own && network.is_some() && covering == network;
-        let changed = !has_own && host.is_placed != was_placed;
-        changed.then_some((host.table, Change { prefix, next_hop: host.is_placed.then_some(host.index) }))
+        let before = host.placed;
+        host.placed = match covering.filter(|_| !has_own) {
+            Some(hop) if indices.get(network) == Some(hop) => Some(host.indices.below_network),
+            Some(hop) if indices.get_default(network) == Some(hop) => Some(host.indices.below_default),
+            _ => None,
+        };
+        let changed = !has_own && host.placed != before;
+        changed.then_some((host.table, Change { prefix, next_hop: host.placed }))
     }
 }

@@ -148,6 +148,11 @@ impl NextHopIndices {
         self.known.get(&(action, false)).copied()
     }
 
+    /// The index that only default routes with this action have, if there is one.
+    pub fn get_default(&self, action: NextHopAction) -> Option<NextHop> {
+        self.known.get(&(action, true)).copied()
+    }
+
     /// What is done with packets of an index.
     pub fn action(&self, index: NextHop) -> Option<NextHopAction> {
         self.slots.get(index.index())?.as_ref().map(|slot| slot.action)

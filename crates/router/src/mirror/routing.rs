@@ -15,6 +15,7 @@ use crate::route::{
 
 use super::family::{self, FamilyRoutes, PlacedRoute};
 use super::hop_sets::{HopSets, SetId};
+use super::host_routes::HostIndices;
 use super::links::LinkTable;
 use super::route_table::StoredRoute;
 use super::rule_list::Coverage;
@@ -163,22 +164,32 @@ impl Routing {
     /// Gives a neighbour a host route in the table that packets to it are looked up in.
     pub fn add_host(&mut self, link: LinkIndex, address: IpAddr, table: u32) {
         let via = RouteAction::Forward(NextHopVia { link, neighbor: Some(address) });
-        // Without a free index the kernel continues to forward to this neighbour.
-        let Ok(index) = self.sets.next_hops.acquire(via) else { return };
-        let before = match address {
-            IpAddr::V4(ip) => self.inet.hosts.add(ip.to_bits(), link, table, index),
-            IpAddr::V6(ip) => self.inet6.hosts.add(ip.to_bits(), link, table, index),
+        // Without free indices the kernel continues to forward to this neighbour.
+        let Ok(below_network) = self.sets.next_hops.acquire(via) else { return };
+        let Ok(below_default) = self.sets.next_hops.acquire_default(via) else {
+            return self.sets.next_hops.release(below_network);
         };
-        before.into_iter().for_each(|index| self.sets.next_hops.release(index));
+        let indices = HostIndices { below_network, below_default };
+        let before = match address {
+            IpAddr::V4(ip) => self.inet.hosts.add(ip.to_bits(), link, table, indices),
+            IpAddr::V6(ip) => self.inet6.hosts.add(ip.to_bits(), link, table, indices),
+        };
+        self.release(before);
     }
 
     /// Takes the host route of a neighbour away, if it has one.
     pub fn remove_host(&mut self, link: LinkIndex, address: IpAddr) {
-        let index = match address {
+        let indices = match address {
             IpAddr::V4(ip) => self.inet.hosts.remove(ip.to_bits(), link),
             IpAddr::V6(ip) => self.inet6.hosts.remove(ip.to_bits(), link),
         };
-        index.into_iter().for_each(|index| self.sets.next_hops.release(index));
+        self.release(indices);
+    }
+
+    fn release(&mut self, indices: Option<HostIndices>) {
+        let Some(HostIndices { below_network, below_default }) = indices else { return };
+        self.sets.next_hops.release(below_network);
+        self.sets.next_hops.release(below_default);
     }
 
     /// Determines the next hops of all sets again, if links or objects changed; returns whether that was so.
