@@ -44,7 +44,7 @@ fn curve(device: &DeviceRates, level: LatencyLevel) -> Option<Distribution> {
     let name = format!("{}, {load:.1} k packets/s", device.device);
     let points = points(&through.distribution);
     let reference = link.map(|link| self::points(&link.distribution)).unwrap_or_default();
-    (!points.is_empty()).then(|| Distribution { name, points, reference })
+    (!points.is_empty()).then_some(Distribution { name, points, reference })
 }
 
 /// Microseconds at shares that come ten times closer to 1 in so many steps, to the last that a packet exceeds.
