@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
@@ -14,6 +15,7 @@ use fullview_bench::remote::{RemoteBed, RemoteLab, Wiring};
 use fullview_router::error::BadInput;
 use fullview_router::{log, progress};
 
+use super::rates_profile::Profiling;
 use super::testbed::read;
 use super::{Exit, campaign};
 use crate::args::rates::RatesArgs;
@@ -29,6 +31,7 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     );
     let wiring = args.testbed.as_deref().map(read).transpose()?;
     let wanted = wanted(args, devices(args, wiring.as_ref())?)?;
+    let profiling = Profiling::of(args)?;
     let mut archive = TrialArchive::create(&args.out)?;
     let stop = campaign::stop_on_signal()?;
     let mut lab = lab(args, wiring, &wanted.devices)?;
@@ -38,10 +41,15 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     match measured {
         Err(RatesError::Stopped) => Ok(Exit::Interrupted),
         Err(error) => Err(error.into()),
-        Ok(report) => {
+        Ok(mut report) => {
+            let are_valid = profiling.add(&wanted, lab.as_mut(), &mut report, &args.out, &stop)?;
             write(args, &report)?;
             print(args, &report)?;
-            Ok(exit(&report))
+            Ok(match exit(&report) {
+                _ if stop.load(Ordering::Relaxed) => Exit::Interrupted,
+                Exit::Done if args.profile && !are_valid => Exit::Invalid,
+                exit => exit,
+            })
         }
     }
 }

@@ -90,6 +90,7 @@ impl RatesCampaign {
             interrupted: false,
             testbed: lab.facts.clone(),
             devices,
+            profile: None,
             lab,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 
+use super::device_tasks::DeviceTasks;
 use super::error::RatesError;
 use super::probe_trial::ProbeTrial;
 use super::table_load::{ChangeRate, RoutesPlan, TableLoad};
@@ -39,6 +40,11 @@ pub trait RateDevice {
 
     /// Ends the changes, if there are some.
     fn end_changes(&mut self, _plan: &RoutesPlan) -> Result<Option<ChangeRate>, RatesError> {
+        Err(RatesError::NamespacesOnly)
+    }
+
+    /// What works for it on its core, if that is one of this machine.
+    fn tasks(&self) -> Result<DeviceTasks, RatesError> {
         Err(RatesError::NamespacesOnly)
     }
 }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Read the modules in this order: `frame`, `schedule`, `trial`, `bed`, `parts`, `generator`, `receiver`, `largest`, `device_name`, `rule_set`,
-//! `kernel_forwarding`, `command_device`, `memory`, `route_table`, `route_changes`, `device`, `table_load`, `lab`, `namespaces`,
+//! `kernel_forwarding`, `command_device`, `memory`, `device_tasks`, `route_table`, `route_changes`, `device`, `table_load`, `lab`, `namespaces`,
 //! `measurer`, `bursts`, `questions`, `campaign`. Latency: `stamp`, `clock`, `probes`, `probe_trial`, `delays`, `latency`. Devices
 //! between other hosts are in `crate::remote`.
 
@@ -21,6 +21,7 @@ mod cores;
 mod delays;
 mod device;
 mod device_name;
+mod device_tasks;
 mod error;
 mod frame;
 mod generator;
@@ -58,6 +59,7 @@ pub use campaign::{RatesCampaign, SMALLEST};
 pub use command_device::DeviceCommand;
 pub use cores::{BedCores, keep, keep_real_time};
 pub use device_name::DeviceName;
+pub use device_tasks::DeviceTasks;
 pub use error::RatesError;
 pub use frame::{SIZES, TrafficAddresses, lengths};
 pub use generator::{TimedLoad, send};

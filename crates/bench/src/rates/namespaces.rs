@@ -12,6 +12,7 @@ use super::command_device::DeviceCommand;
 use super::cores::BedCores;
 use super::device::Device;
 use super::device_name::DeviceName;
+use super::device_tasks::DeviceTasks;
 use super::error::RatesError;
 use super::frame::lengths;
 use super::generator::offer;
@@ -101,6 +102,10 @@ impl RateDevice for Device {
 
     fn end_changes(&mut self, plan: &RoutesPlan) -> Result<Option<ChangeRate>, RatesError> {
         end_changes(self, plan)
+    }
+
+    fn tasks(&self) -> Result<DeviceTasks, RatesError> {
+        Ok(DeviceTasks::new(self.process(), &self.bed))
     }
 
     fn probe(&mut self, load: f64, seconds: f64, seed: u64) -> Result<ProbeTrial, RatesError> {
