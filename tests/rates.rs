@@ -8,6 +8,8 @@ mod bursts;
 mod convergence;
 #[path = "rates/devices.rs"]
 mod devices;
+#[path = "rates/profiles.rs"]
+mod profiles;
 #[path = "rates/routes.rs"]
 mod routes;
 #[path = "rates/support.rs"]

@@ -17,7 +17,8 @@ Exit codes:
   0    measured
   1    it could not be done: the message says why
   2    wrong arguments or bad input
-  3    measured, but some search has no result: README.md in the folder says why
+  3    measured, but some search has no result, or with --profile some profile is not valid: README.md in the folder
+       says why
   130  interrupted; README.md has what was finished
 
 Examples:
@@ -26,6 +27,7 @@ Examples:
   fullview rates --devices kernel,xdp --repetitions 5 --out results/xdp-rates
   fullview rates --devices kernel,xdp --size imix --out results/imix
   fullview rates --devices kernel,auto --latency --out results/latency
+  fullview rates --devices kernel,xdp --profile --out results/profiles
   fullview rates --devices link,off --trial-seconds 0.1 --json
   fullview rates --devices kernel-stateful,kernel-iptables,kernel-flowtable,fib-lookup --out results/kernels
   fullview rates --devices kernel,threads --bursts --out results/bursts
@@ -48,7 +50,7 @@ pub struct RatesArgs {
     /// Measure between the hosts of this inventory instead, over ssh
     #[arg(long, value_name = "FILE")]
     pub testbed: Option<PathBuf>,
-    /// The kernel and auto with latency in less than three minutes; sets the defaults of --devices, --repetitions,
+    /// The kernel and auto with latency and profiles in less than three minutes; sets the defaults of --devices, --repetitions,
     /// --trial-seconds and --most-seconds to kernel,auto, 1, 0.05 and 30
     #[arg(long, conflicts_with = "testbed")]
     pub quick: bool,
@@ -73,6 +75,9 @@ pub struct RatesArgs {
     /// Find the longest burst at the largest load without loss, too, and the buffer that it implies (RFC 9004)
     #[arg(long)]
     pub bursts: bool,
+    /// Profile each device's core after the rates, by perf (Debian: linux-perf): flame graphs, and where the time goes
+    #[arg(long, conflicts_with = "testbed")]
+    pub profile: bool,
     /// Load so many synthetic routes into the device's kernel first, and send to all of them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=2_000_000), conflicts_with = "testbed")]
     pub routes: Option<u32>,

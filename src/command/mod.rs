@@ -31,6 +31,8 @@ pub mod plan;
 pub mod profile;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod rates;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod rates_profile;
 pub mod reload;
 pub mod report;
 pub mod route;

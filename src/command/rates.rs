@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
@@ -15,6 +16,7 @@ use fullview_bench::remote::{RemoteBed, RemoteLab, Wiring};
 use fullview_router::error::BadInput;
 use fullview_router::{log, progress};
 
+use super::rates_profile::{Profiling, is_profile_file};
 use super::testbed::read;
 use super::{Exit, campaign};
 use crate::args::rates::RatesArgs;
@@ -32,7 +34,8 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     let has_clock = wiring.as_ref().is_none_or(Wiring::has_one_clock);
     ensure!(has_clock || !args.latency, BadInput(format!("--latency: {}", RatesError::NoCommonClock)));
     let wanted = wanted(args, devices(args, wiring.as_ref())?)?;
-    result_files().iter().try_for_each(|name| remove(&args.out.join(name)))?;
+    let profiling = Profiling::of(args)?;
+    remove_results(&args.out)?;
     let mut archive = TrialArchive::create(&args.out)?;
     let stop = campaign::stop_on_signal()?;
     let mut lab = lab(args, wiring, &wanted.devices)?;
@@ -42,15 +45,30 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     match measured {
         Err(RatesError::Stopped) => Ok(Exit::Interrupted),
         Err(error) => Err(error.into()),
-        Ok(report) => {
+        Ok(mut report) => {
+            let are_valid = profiling.add(&wanted, lab.as_mut(), &mut report, &args.out, &stop)?;
             write(args, &report)?;
             print(args, &report)?;
-            Ok(exit(&report))
+            Ok(match exit(&report) {
+                _ if stop.load(Ordering::Relaxed) => Exit::Interrupted,
+                Exit::Done if args.profile && !are_valid => Exit::Invalid,
+                exit => exit,
+            })
         }
     }
 }
 
-/// Removes a file of results before, if it is there: a picture of what is not measured now would stand beside the new page.
+/// Removes the results before: a picture of what is not measured now would stand beside the new page.
+fn remove_results(folder: &Path) -> anyhow::Result<()> {
+    let listed = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let profiles = listed.filter(|name| is_profile_file(name));
+    result_files().into_iter().chain(profiles).try_for_each(|name| remove(&folder.join(name)))
+}
+
+/// Removes a file if it is there.
 fn remove(file: &Path) -> anyhow::Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

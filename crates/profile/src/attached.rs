@@ -1,4 +1,4 @@
-//! A perf that is attached to this process and counts or samples only between two commands.
+//! A perf that observes this process or a core, and counts or samples only between two commands.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,24 +21,59 @@ pub struct Attached {
     folder: TempDir,
 }
 
+/// What perf observes.
+#[derive(Debug, Clone, Copy)]
+pub enum Observed {
+    /// Its threads that exist now, and those that they start.
+    ThisProcess,
+    /// Everything on a core.
+    Core(usize),
+}
+
+impl Observed {
+    fn options(self) -> [String; 2] {
+        match self {
+            Observed::ThisProcess => ["-p".to_owned(), std::process::id().to_string()],
+            Observed::Core(core) => ["-C".to_owned(), core.to_string()],
+        }
+    }
+}
+
+/// Whether perf can be started.
+///
+/// # Errors
+/// Says which package has it.
+pub fn check() -> Result<(), ProfileError> {
+    let perf = Command::new("perf").arg("--version").stdin(Stdio::null()).output();
+    perf.map(drop).map_err(ProfileError::NoPerf)
+}
+
 impl Attached {
-    /// Starts perf, which sees the threads that exist now and those that they start.
-    pub fn start(name: &'static str, options: &[&str]) -> Result<Attached, ProfileError> {
-        let folder = tempfile::tempdir().map_err(ProfileError::file("a temporary folder"))?;
+    /// Starts perf with a folder of its own in `parent`. The kernel kills it when the calling thread ends: perf on a core
+    /// would not end with this process.
+    pub fn start(
+        name: &'static str,
+        observed: Observed,
+        options: &[&str],
+        parent: &Path,
+    ) -> Result<Attached, ProfileError> {
+        check()?;
+        let folder = tempfile::tempdir_in(parent).map_err(ProfileError::file(parent))?;
         let (control, option) = Control::new(folder.path())?;
         let said = folder.path().join("said");
         let messages = File::create(&said).map_err(ProfileError::file(&said))?;
-        let perf = Command::new("perf")
-            .args([name, "--delay=-1", &option])
+        let perf = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "perf", name, "--delay=-1", &option])
             .args(options)
-            .args(["-p", &std::process::id().to_string(), "-o"])
+            .args(observed.options())
+            .arg("-o")
             .arg(folder.path().join("data"))
             .env("LC_ALL", "C")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(messages)
             .spawn()
-            .map_err(ProfileError::NoPerf)?;
+            .map_err(ProfileError::NoSetpriv)?;
         Ok(Attached { name, perf, control, folder })
     }
 

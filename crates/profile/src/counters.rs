@@ -4,7 +4,7 @@ use std::fs;
 
 use serde::Serialize;
 
-use crate::attached::Attached;
+use crate::attached::{Attached, Observed};
 use crate::error::ProfileError;
 
 /// Those that need the processor's counters, and those that every kernel counts.
@@ -29,7 +29,8 @@ pub struct EventCount {
 
 /// Counts while `work` runs. The second value is what `work` returned.
 pub fn count<T>(work: impl FnOnce() -> T) -> Result<(Vec<EventCount>, T), ProfileError> {
-    let mut perf = Attached::start("stat", &["-x,", "-e", &EVENTS.join(",")])?;
+    let options = ["-x,", "-e", &EVENTS.join(",")];
+    let mut perf = Attached::start("stat", Observed::ThisProcess, &options, &std::env::temp_dir())?;
     let (done, _) = perf.during(work)?;
     let counts = perf.end(|data| {
         let text = fs::read_to_string(data).map_err(ProfileError::file(data))?;

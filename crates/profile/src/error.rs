@@ -9,6 +9,9 @@ pub enum ProfileError {
     /// perf cannot be started.
     #[error("cannot run perf: {0}; on Debian, `apt-get install linux-perf` installs it")]
     NoPerf(#[source] io::Error),
+    /// setpriv cannot be started, by which perf ends with this process.
+    #[error("cannot run setpriv: {0}; on Debian, `apt-get install util-linux` installs it")]
+    NoSetpriv(#[source] io::Error),
     /// perf ended or refused.
     #[error("perf {command} failed: {said}{}", advice(.said))]
     Perf {

@@ -1,11 +1,14 @@
-//! Profiles of this process: perf(1) samples stacks while a piece of work runs, and nothing of what comes before or after.
+//! Profiles of this process, or of a core: perf(1) samples stacks while a piece of work runs, and nothing of what comes before or after.
 //!
 //! Read the modules in this order: `event` (what is sampled), `attached` (perf, switched on and off), `window` (the work), `recorder`,
 //! `script` (perf's text), `image` (the program in memory), `symbols` (names, with inlined functions), `stacks`, `quality` (whether a profile can be
-//! trusted), `stages` (a table of where the time goes), `graph` (flame graphs), `counters` (events a packet).
+//! trusted), `stages` (a table of where the time goes), `graph` (flame graphs), `counters` (events a packet). A core: `core_tasks` (whose a sample is), `core_quality`, `core_recorder`.
 
 mod attached;
 mod control;
+pub mod core_quality;
+mod core_recorder;
+mod core_tasks;
 pub mod counters;
 mod error;
 pub mod event;
@@ -19,6 +22,10 @@ pub mod stages;
 pub mod symbols;
 mod window;
 
+pub use attached::check;
+pub use core_quality::CoreQuality;
+pub use core_recorder::{CoreProfile, CoreRecorder};
+pub use core_tasks::CoreTasks;
 pub use error::ProfileError;
 pub use event::Event;
 pub use quality::Quality;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::attached::Attached;
+use crate::attached::{Attached, Observed};
 use crate::error::ProfileError;
 use crate::event::{Event, FREQUENCY};
 use crate::quality::Quality;
@@ -12,7 +12,7 @@ use crate::stacks::Stacks;
 use crate::symbols::Symbols;
 
 /// Bytes of the stack that come with a sample, from which callers are found. The stacks of the work are not deep.
-const STACK: u32 = 8192;
+pub const STACK: u32 = 8192;
 
 /// Stacks of the work, and what speaks for and against them.
 pub struct Profile {
@@ -48,7 +48,8 @@ impl Recorder {
     /// Fails if perf does, or took no sample.
     pub fn record<T>(&self, work: impl FnOnce() -> T) -> Result<(Profile, T), ProfileError> {
         let (frequency, graph) = (FREQUENCY.to_string(), format!("--call-graph=dwarf,{STACK}"));
-        let mut perf = Attached::start("record", &["-e", &self.event.name(), "-F", &frequency, &graph])?;
+        let options = ["-e", &self.event.name(), "-F", &frequency, &graph];
+        let mut perf = Attached::start("record", Observed::ThisProcess, &options, &std::env::temp_dir())?;
         let (done, took) = perf.during(work)?;
         let samples = perf.end(|data| samples(&script(data)?))?;
         let stacks = Stacks::of(&samples, &self.symbols);
@@ -61,9 +62,10 @@ impl Recorder {
 }
 
 /// perf's text of the samples. Inlined functions are found here, by a library that keeps the symbols in memory.
-fn script(data: &Path) -> Result<String, ProfileError> {
+pub fn script(data: &Path) -> Result<String, ProfileError> {
     let output = Command::new("perf")
-        .args(["script", "--no-inline", "--no-demangle", "-F", "tid,ip,sym,dso", "-i"])
+        .args(["script", "--no-inline", "--no-demangle", "--show-lost-events"])
+        .args(["-F", "comm,pid,tid,ip,sym,dso", "-i"])
         .arg(data)
         .stdin(Stdio::null())
         .output()

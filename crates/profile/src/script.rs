@@ -1,11 +1,14 @@
 //! The text of perf-script(1): for each sample a line with the thread, a line for each frame from the innermost to the
-//! outermost, and an empty line.
+//! outermost, and an empty line. Frames are indented by a tab.
 
 use crate::error::ProfileError;
 
 /// One stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
+    /// The name of the thread.
+    pub name: String,
+    pub process: u32,
     pub thread: u32,
     /// From the innermost to the outermost.
     pub frames: Vec<RawFrame>,
@@ -20,22 +23,39 @@ pub struct RawFrame {
     pub object: String,
 }
 
+/// What perf prints in place of samples that it had no room for, in lines that end with their number.
+const LOST: &str = " PERF_RECORD_LOST";
+
 pub fn samples(text: &str) -> Result<Vec<Sample>, ProfileError> {
     let mut samples: Vec<Sample> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let wrong = || ProfileError::Script { line: number + 1, text: line.chars().take(80).collect() };
         let words = line.trim();
-        if words.is_empty() {
+        if words.is_empty() || line.contains(LOST) {
             continue;
         }
-        if let Ok(thread) = words.parse() {
-            samples.push(Sample { thread, frames: Vec::new() });
-        } else {
+        if line.starts_with('\t') {
             let sample = samples.last_mut().ok_or_else(wrong)?;
             sample.frames.push(frame(words).ok_or_else(wrong)?);
+        } else {
+            samples.push(thread(words).ok_or_else(wrong)?);
         }
     }
     Ok(samples)
+}
+
+/// The number of samples that perf lost.
+pub fn lost(text: &str) -> u64 {
+    let lines = text.lines().filter(|line| line.contains(LOST));
+    lines.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok()).sum()
+}
+
+/// `NAME PROCESS/THREAD`; the name may have spaces.
+fn thread(words: &str) -> Option<Sample> {
+    let (name, numbers) = words.rsplit_once(' ')?;
+    let (process, thread) = numbers.split_once('/')?;
+    let [process, thread] = [process, thread].map(|number| number.parse().ok());
+    Some(Sample { name: name.trim().to_owned(), process: process?, thread: thread?, frames: Vec::new() })
 }
 
 /// `ADDRESS SYMBOL (OBJECT)`.
@@ -57,8 +77,7 @@ mod tests {
 
     #[test]
     fn samples_have_threads_and_frames() {
-        let text =
-            "   17 \n\t    55d0aa work+0x1 (/usr/bin/a b)\n\t    7f00 [unknown] ([vdso])\n\n   18 \n\n";
+        let text = "a b  1/17 \n\t    55d0aa work+0x1 (/usr/bin/a b)\n\t    7f00 [unknown] ([vdso])\n\n  c 18/18 \n\n";
         let read = samples(text).unwrap();
         let frame = |address, symbol: &str, object: &str| RawFrame {
             address,
@@ -66,14 +85,23 @@ mod tests {
             object: object.into(),
         };
         let frames = vec![frame(0x55d0aa, "work+0x1", "/usr/bin/a b"), frame(0x7f00, "[unknown]", "[vdso]")];
-        assert_eq!(read, [Sample { thread: 17, frames }, Sample { thread: 18, frames: vec![] }]);
+        let sample =
+            |name: &str, process, thread, frames| Sample { name: name.into(), process, thread, frames };
+        assert_eq!(read, [sample("a b", 1, 17, frames), sample("c", 18, 18, vec![])]);
     }
 
     #[test]
     fn a_line_of_another_form_is_named() {
-        for text in ["\tzz work (x)\n", "  7 \n\t55 work\n", "  7 \n\t55 work (x\n"] {
+        let wrong = ["\tzz work (x)\n", "a 7/7 \n\t55 work\n", "a 7/7 \n\t55 work (x\n", "a 7\n", "7/7\n"];
+        for text in wrong {
             assert!(matches!(samples(text), Err(ProfileError::Script { .. })), "{text:?}");
         }
+    }
+
+    #[test]
+    fn lost_samples_are_counted_and_are_no_samples() {
+        let text = " a  1/1  PERF_RECORD_LOST lost 10\n b 2/2 PERF_RECORD_LOST_SAMPLES lost 5\na 1/1 \n\n";
+        assert_eq!((samples(text).unwrap().len(), lost(text)), (1, 15));
     }
 
     proptest! {

@@ -26,6 +26,41 @@ impl Stacks {
         Stacks(stacks)
     }
 
+    /// The whole stacks of samples, below names that `root` gives; samples without one are left out.
+    pub(crate) fn rooted(
+        samples: &[Sample],
+        symbols: &Symbols,
+        root: impl Fn(&Sample) -> Option<String>,
+    ) -> Stacks {
+        let mut known = Known::new();
+        let mut stacks = BTreeMap::new();
+        for sample in samples {
+            let Some(name) = root(sample) else { continue };
+            let mut all = vec![Function { name, file: None }];
+            all.extend(functions(sample, symbols, &mut known));
+            *stacks.entry(all).or_default() += 1;
+        }
+        Stacks(stacks)
+    }
+
+    /// The same, without what functions of this name call.
+    pub fn cut_at(&self, name: &str) -> Stacks {
+        let cut = |functions: &[Function]| {
+            let place = functions.iter().position(|function| function.name == name);
+            functions[..place.map_or(functions.len(), |place| place + 1)].to_vec()
+        };
+        let mut stacks = BTreeMap::new();
+        self.iter().for_each(|(functions, count)| *stacks.entry(cut(functions)).or_default() += count);
+        Stacks(stacks)
+    }
+
+    /// The share of samples with a function whose name holds one of these.
+    pub fn share_with(&self, names: &[&str]) -> f64 {
+        let holds = |function: &Function| names.iter().any(|name| function.name.contains(name));
+        let with = self.iter().filter(|(functions, _)| functions.iter().any(holds));
+        with.map(|(_, count)| count).sum::<u64>() as f64 / self.total().max(1) as f64
+    }
+
     /// The number of samples.
     pub fn total(&self) -> u64 {
         self.0.values().sum()

@@ -20,7 +20,7 @@ pub struct StageShare {
 }
 
 /// Time that no stage has.
-const OTHER: &str = "other";
+pub const OTHER: &str = "other";
 
 /// Gives each sample to the stage of its innermost function that belongs to one, so that what a stage calls is its own.
 /// Returns the stages with samples, the largest first.

@@ -18,8 +18,22 @@ pub struct Symbols {
 
 impl Symbols {
     pub fn of_this_program() -> Result<Symbols, ProfileError> {
+        Symbols::of_process("self")
+    }
+
+    /// Those of the first process that runs this program, where it is in that process's memory; else of this process.
+    pub fn of_one(processes: &[u32]) -> Result<Symbols, ProfileError> {
+        let exe = |process: &str| fs::read_link(format!("/proc/{process}/exe")).ok();
+        let own = exe("self");
+        let names = processes.iter().map(u32::to_string);
+        let first = names.into_iter().find(|process| own.is_some() && exe(process) == own);
+        Symbols::of_process(first.as_deref().unwrap_or("self"))
+    }
+
+    fn of_process(process: &str) -> Result<Symbols, ProfileError> {
         let program = std::env::current_exe().map_err(ProfileError::file("/proc/self/exe"))?;
-        let maps = fs::read_to_string("/proc/self/maps").map_err(ProfileError::file("/proc/self/maps"))?;
+        let path = format!("/proc/{process}/maps");
+        let maps = fs::read_to_string(&path).map_err(ProfileError::file(&path))?;
         let image = Image::of(&maps, &program.display().to_string());
         let loader = Loader::new(&program)
             .map_err(|error| ProfileError::Symbols { path: program.clone(), said: error.to_string() })?;
@@ -82,24 +96,24 @@ fn with_file(name: &str, file: Option<&str>) -> String {
 
 /// A function of the kernel, or of a library.
 fn foreign(frame: &RawFrame) -> Function {
-    let is_kernel = frame.object.starts_with("[kernel") || frame.object.starts_with("[guest.kernel");
+    // Modules and BPF programs have objects of their own, in the kernel's half of the addresses.
+    let is_kernel = frame.object.starts_with("[kernel") || frame.address >> 63 == 1;
     let name = match (frame.symbol.as_str(), is_kernel) {
         ("[unknown]", _) => UNKNOWN.into(),
         (symbol, true) => format!("{symbol}_[k]"),
         (symbol, false) => sanitized(symbol),
     };
-    // The kernel is one stage, whatever it does.
-    Function { name, file: is_kernel.then(|| KERNEL.to_owned()) }
+    Function { name, file: is_kernel.then(|| format!("{KERNEL}/{}", frame.symbol)) }
 }
 
-/// The file of what the kernel does.
+/// The start of the file of what the kernel does; the function's name follows.
 pub const KERNEL: &str = "[kernel]";
 
 /// The name of a function that has none.
 pub const UNKNOWN: &str = "[unknown]";
 
 /// A name without what separates functions and counts in folded stacks.
-fn sanitized(name: &str) -> String {
+pub(crate) fn sanitized(name: &str) -> String {
     name.replace(';', ":").replace(['\n', '\r'], " ")
 }
 

@@ -92,6 +92,7 @@ impl RatesCampaign {
             interrupted: false,
             testbed: lab.facts.clone(),
             devices,
+            profile: None,
             lab,
         }
     }

@@ -95,9 +95,14 @@ impl Device {
 
     /// The memory of its program, if it has one.
     pub fn memory(&self) -> Option<ProgramMemory> {
+        self.process().map(memory_of)
+    }
+
+    /// The process of its program, which may lead a group.
+    pub fn process(&self) -> Option<u32> {
         match &self.program {
-            DeviceProgram::Router(router) => Some(memory_of(router.process())),
-            DeviceProgram::Command(command) => Some(memory_of(command.process())),
+            DeviceProgram::Router(router) => Some(router.process()),
+            DeviceProgram::Command(command) => Some(command.process()),
             DeviceProgram::Kernel | DeviceProgram::Attached(_) => None,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 
 use super::convergence::{Convergence, ConvergencePlan};
+use super::device_tasks::DeviceTasks;
 use super::error::RatesError;
 use super::probe_trial::ProbeTrial;
 use super::table_load::{ChangeRate, RoutesPlan, TableLoad};
@@ -54,6 +55,11 @@ pub trait RateDevice {
 
     /// Ends the changes, if there are some.
     fn end_changes(&mut self, _plan: &RoutesPlan) -> Result<Option<ChangeRate>, RatesError> {
+        Err(RatesError::NamespacesOnly)
+    }
+
+    /// What works for it on its core, if that is one of this machine.
+    fn tasks(&self) -> Result<DeviceTasks, RatesError> {
         Err(RatesError::NamespacesOnly)
     }
 }

@@ -23,14 +23,25 @@ impl ProgramMemory {
 
 /// Of a process and of all others in the group that it leads, if it leads one.
 pub fn memory_of(process: u32) -> ProgramMemory {
-    let all = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_part = |path: &PathBuf| path.ends_with(process.to_string()) || group(path) == Some(process);
-    let parts: Vec<PathBuf> = all.filter(is_part).collect();
+    let parts = parts(process);
     let maps: BTreeMap<u64, u64> = parts.iter().flat_map(|path| maps(path)).collect();
     ProgramMemory {
         resident: parts.iter().filter_map(|path| resident(path)).sum(),
         maps: maps.values().sum(),
     }
+}
+
+/// The folders below /proc of a process and of its group.
+fn parts(process: u32) -> Vec<PathBuf> {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_part = |path: &PathBuf| path.ends_with(process.to_string()) || group(path) == Some(process);
+    all.filter(is_part).collect()
+}
+
+/// The numbers of a process and of all others in the group that it leads, if it leads one.
+pub fn processes_of(process: u32) -> Vec<u32> {
+    let parts = parts(process);
+    parts.iter().filter_map(|path| path.file_name()?.to_str()?.parse().ok()).collect()
 }
 
 /// The third field after the name, which may have parentheses and spaces.
@@ -64,6 +75,13 @@ mod tests {
     fn a_process_has_a_resident_set() {
         assert!(memory_of(std::process::id()).resident > 100_000);
         assert_eq!(memory_of(u32::MAX), ProgramMemory::default());
+    }
+
+    #[test]
+    fn a_process_is_a_part_of_itself() {
+        let own = std::process::id();
+        assert!(processes_of(own).contains(&own));
+        assert!(processes_of(u32::MAX).is_empty());
     }
 
     #[test]

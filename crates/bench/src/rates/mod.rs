@@ -5,11 +5,11 @@
 //!   generator, on a core     the device, on another one      the kernel's counter
 //! ```
 //!
-//! Read the modules in this order: `frame`, `schedule`, `trial`, `cable`, `spare_link`, `bed`, `parts`, `generator`, `receiver`,
-//! `largest`, `device_name`, `rule_set`, `kernel_forwarding`, `command_device`, `memory`, `route_table`, `route_changes`,
-//! `device`, `table_load`, `lab`, `namespaces`, `measurer`, `bursts`, `questions`, `campaign`. Latency: `stamp`, `clock`, `probes`,
-//! `probe_trial`, `delays`, `latency`. Failures: `failure`, `traced_trial`, `outage`, `convergence`. Devices between other hosts
-//! are in `crate::remote`.
+//! Read the modules in this order: `frame`, `schedule`, `trial`, `cable`, `spare_link`, `bed`, `parts`, `generator`,
+//! `receiver`, `largest`, `device_name`, `rule_set`, `kernel_forwarding`, `command_device`, `memory`, `device_tasks`,
+//! `route_table`, `route_changes`, `device`, `table_load`, `lab`, `namespaces`, `measurer`, `bursts`, `questions`,
+//! `campaign`. Latency: `stamp`, `clock`, `probes`, `probe_trial`, `delays`, `latency`. Failures: `failure`,
+//! `traced_trial`, `outage`, `convergence`. Devices between other hosts are in `crate::remote`.
 
 mod archive;
 mod bed;
@@ -26,6 +26,7 @@ mod cores;
 mod delays;
 mod device;
 mod device_name;
+mod device_tasks;
 mod error;
 mod failure;
 mod frame;
@@ -71,6 +72,7 @@ pub use command_device::DeviceCommand;
 pub use cores::{BedCores, keep, keep_real_time};
 pub use delays::Delays;
 pub use device_name::DeviceName;
+pub use device_tasks::DeviceTasks;
 pub use error::RatesError;
 pub use frame::{SIZES, TrafficAddresses, lengths};
 pub use generator::{PacketMark, TimedLoad, Unmarked, send_marked};

@@ -13,6 +13,7 @@ use super::convergence::{Convergence, ConvergencePlan, converge};
 use super::cores::BedCores;
 use super::device::Device;
 use super::device_name::DeviceName;
+use super::device_tasks::DeviceTasks;
 use super::error::RatesError;
 use super::frame::lengths;
 use super::generator::offer;
@@ -112,6 +113,10 @@ impl RateDevice for Device {
 
     fn end_changes(&mut self, plan: &RoutesPlan) -> Result<Option<ChangeRate>, RatesError> {
         end_changes(self, plan)
+    }
+
+    fn tasks(&self) -> Result<DeviceTasks, RatesError> {
+        Ok(DeviceTasks::new(self.process(), &self.bed))
     }
 
     fn probe(&mut self, load: f64, seconds: f64, seed: u64) -> Result<ProbeTrial, RatesError> {

@@ -83,6 +83,9 @@ pub struct RatesReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub testbed: Option<Value>,
     pub devices: Vec<DeviceRates>,
+    /// Where the time goes, if that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Value>,
     #[serde(skip)]
     pub lab: LabDescription,
 }

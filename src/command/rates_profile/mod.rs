@@ -1,0 +1,87 @@
+//! Profiles of the devices of `fullview rates`, made after all rates are known.
+
+mod document;
+mod folder;
+mod page;
+mod stages;
+mod window;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fullview_bench::rates::{RateLab, RatesCampaign, RatesReport};
+use fullview_profile::{ProfileError, check};
+use fullview_router::{log, progress};
+
+use crate::args::rates::RatesArgs;
+use document::ProfilesDocument;
+pub use document::is_profile_file;
+use window::ProfileWindow;
+
+/// Whether profiles are made.
+pub enum Profiling {
+    No,
+    Yes,
+    /// They would be, but perf cannot be started.
+    Impossible(ProfileError),
+}
+
+impl Profiling {
+    /// Refuses `--profile` without perf, before anything is measured; `--quick` goes on without profiles.
+    pub fn of(args: &RatesArgs) -> Result<Profiling, ProfileError> {
+        match check() {
+            _ if !args.profile && !args.quick => Ok(Profiling::No),
+            Ok(()) => Ok(Profiling::Yes),
+            Err(error) if args.profile => Err(error),
+            Err(error) => Ok(Profiling::Impossible(error)),
+        }
+    }
+
+    /// Adds the profiles to a report, and their pictures to its folder. Returns whether all are valid.
+    pub fn add(
+        &self,
+        campaign: &RatesCampaign,
+        lab: &mut dyn RateLab,
+        report: &mut RatesReport,
+        folder: &Path,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<bool> {
+        match self {
+            Profiling::Yes if !report.interrupted => add(campaign, lab, report, folder, stop),
+            Profiling::Impossible(error) => {
+                log::line(&format!("no profiles: {error}"));
+                report.lab.sections.push_str(&page::without(error));
+                Ok(true)
+            }
+            Profiling::No | Profiling::Yes => Ok(true),
+        }
+    }
+}
+
+fn add(
+    campaign: &RatesCampaign,
+    lab: &mut dyn RateLab,
+    report: &mut RatesReport,
+    folder: &Path,
+    stop: &AtomicBool,
+) -> anyhow::Result<bool> {
+    let window = ProfileWindow::new(campaign, report.largest_load)?;
+    let bar = progress::steps(report.devices.len() as u64);
+    let mut made = Vec::new();
+    for rates in report.devices.iter().take_while(|_| !stop.load(Ordering::Relaxed)) {
+        bar.set_message(format!("profile of {}", rates.device));
+        made.push((rates.device.clone(), window.profile(lab, rates)));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    // A signal from the terminal ends perf too.
+    if stop.load(Ordering::Relaxed) {
+        return Ok(true);
+    }
+    let document = ProfilesDocument::new(window.event(), window.core(), &made);
+    folder::write(folder, &made, &document)?;
+    report.lab.sections.push_str(&page::section(&document));
+    report.profile = Some(serde_json::to_value(&document)?);
+    document.notes().iter().for_each(|note| log::line(note));
+    Ok(document.is_valid())
+}
