@@ -382,7 +382,7 @@ fn what_cannot_be_enforced_is_refused() {
             format!("{path}: rule 10: beside a kernel blocked"),
         ),
         ("pass everything\n", "pf", "", format!("{path}:1:6")),
-        ("pass\n", "pf", "--workers 2", "set router.workers = 1".to_owned()),
+        ("pass\n", "pf", "--workers 2", "choose one worker (router.workers, --workers)".to_owned()),
         ("pass\n", "pf", "--engine xdp", "filter: only threads have that".to_owned()),
         ("pass\n", "pf", "--engine tc", "filter: only threads have that".to_owned()),
     ];

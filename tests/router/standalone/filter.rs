@@ -88,7 +88,7 @@ fn wrong_rules_keep_the_router_from_starting() {
     for (text, of_router, expected) in [
         ("pass everything\n", "", format!("{path}:1:6")),
         ("set limit states 4294967295\npass\n", "", "16777216 are possible".to_owned()),
-        ("pass\n", "workers = 2", "set router.workers = 1".to_owned()),
+        ("pass\n", "workers = 2", "choose one worker (router.workers, --workers)".to_owned()),
     ] {
         std::fs::write(&rules, text).unwrap();
         let file = write(&folder, of_router, &section("pf"));
