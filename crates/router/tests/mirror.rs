@@ -246,7 +246,7 @@ fn the_lowest_metric_that_can_be_used_wins() {
 #[test]
 fn routes_that_do_the_same_are_told_apart_by_their_origin() {
     let mut script = Script::new();
-    let of_address = RouteOrigin { protocol: KERNEL, scope: 253, source: 0x0a00_0141 };
+    let of_address = RouteOrigin { protocol: KERNEL, scope: 253, source: 0x0a00_0141, onlink: 0 };
     let connected = RouteEntry { origin: of_address, ..connected("203.0.113.64/26", 1) };
     let added = RouteEntry {
         protocol: BGP,
@@ -256,7 +256,11 @@ fn routes_that_do_the_same_are_told_apart_by_their_origin() {
     script.apply([add(connected.clone()), add(added.clone())]);
     script.apply([ControlEvent::RouteRemoved(added)]);
     assert_eq!(script.to("203.0.113.77"), "0:glean");
-    script.apply([ControlEvent::RouteRemoved(connected)]);
+    let onlink = RouteEntry { origin: RouteOrigin { onlink: 1, ..of_address }, ..connected.clone() };
+    script
+        .apply([ControlEvent::Route(onlink.clone(), Placement::Last), ControlEvent::RouteRemoved(connected)]);
+    assert_eq!(script.to("203.0.113.77"), "0:glean");
+    script.apply([ControlEvent::RouteRemoved(onlink)]);
     assert_eq!(script.to("203.0.113.77"), "no route");
 }
 

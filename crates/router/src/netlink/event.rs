@@ -207,6 +207,8 @@ pub struct RouteOrigin {
     pub scope: u8,
     /// The source of this host's packets (`src`); 0 without one.
     pub source: u32,
+    /// A bit for each of the first hops whose gateway need not be on a connected network (`onlink`).
+    pub onlink: u16,
 }
 
 /// What packets must have besides their destination for a route to take them.

@@ -86,6 +86,7 @@ pub const RTA_NH_ID: u16 = 30;
 pub const RTAX_MTU: u16 = 2;
 
 pub const RTNH_F_DEAD: u32 = 1;
+pub const RTNH_F_ONLINK: u32 = 4;
 
 pub const RTPROT_KERNEL: u8 = 2;
 pub const RTPROT_BOOT: u8 = 3;

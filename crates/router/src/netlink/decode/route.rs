@@ -90,7 +90,13 @@ fn origin(header: &RouteHeader, found: &RouteAttributes<'_>) -> RouteOrigin {
         Some(IpAddr::V4(source)) => source.to_bits(),
         _ => 0,
     };
-    RouteOrigin { protocol: header.protocol.into(), scope: header.scope.into(), source }
+    let onlink = match found.multipath {
+        Some(bytes) => {
+            NextHops(bytes).zip(0..u16::BITS).fold(0, |all, (hop, at)| all | u16::from(hop.onlink) << at)
+        }
+        None => u16::from(header.flags.contains(RouteFlags::Onlink)),
+    };
+    RouteOrigin { protocol: header.protocol.into(), scope: header.scope.into(), source, onlink }
 }
 
 fn gateway(value: &[u8]) -> Option<IpAddr> {
@@ -141,7 +147,7 @@ fn hop_set(header: &RouteHeader, found: RouteAttributes<'_>) -> HopSet {
     let is_inet6 = header.address_family == AddressFamily::Inet6;
     let settle = |hop: RouteHop| RouteHop { mtu, dead: hop.dead && !is_inet6, ..hop };
     HopSet::Hops(match found.multipath {
-        Some(bytes) => NextHops(bytes).map(settle).collect(),
+        Some(bytes) => NextHops(bytes).map(|next| settle(next.hop)).collect(),
         None => Box::new([settle(found.hop(1, header.flags.contains(RouteFlags::Dead)))]),
     })
 }
@@ -149,17 +155,23 @@ fn hop_set(header: &RouteHeader, found: RouteAttributes<'_>) -> HopSet {
 /// `struct rtnexthop`, 8 bytes, and its attributes; one after the other.
 struct NextHops<'a>(&'a [u8]);
 
-impl Iterator for NextHops<'_> {
-    type Item = RouteHop;
+struct MultipathHop {
+    hop: RouteHop,
+    onlink: bool,
+}
 
-    fn next(&mut self) -> Option<RouteHop> {
+impl Iterator for NextHops<'_> {
+    type Item = MultipathHop;
+
+    fn next(&mut self) -> Option<MultipathHop> {
         let [low, high, flags, hops, a, b, c, d] = *self.0.first_chunk()?;
         let len = usize::from(u16::from_ne_bytes([low, high]));
         let found = RouteAttributes::read(nested(self.0.get(8..len)?));
         self.0 = self.0.get(len.next_multiple_of(4)..).unwrap_or_default();
-        let dead = u32::from(flags) & uapi::RTNH_F_DEAD != 0;
+        let has = |flag| u32::from(flags) & flag != 0;
         let link = u32::from_ne_bytes([a, b, c, d]);
-        Some(RouteHop { link, ..found.hop(u16::from(hops) + 1, dead) })
+        let hop = RouteHop { link, ..found.hop(u16::from(hops) + 1, has(uapi::RTNH_F_DEAD)) };
+        Some(MultipathHop { hop, onlink: has(uapi::RTNH_F_ONLINK) })
     }
 }
 
