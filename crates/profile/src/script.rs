@@ -50,11 +50,11 @@ pub fn lost(text: &str) -> u64 {
     lines.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok()).sum()
 }
 
-/// `NAME PROCESS/THREAD`; the name may have spaces.
+/// `NAME PROCESS/THREAD`; the name may have spaces, and a thread that ends has the number -1.
 fn thread(words: &str) -> Option<Sample> {
     let (name, numbers) = words.rsplit_once(' ')?;
     let (process, thread) = numbers.split_once('/')?;
-    let [process, thread] = [process, thread].map(|number| number.parse().ok());
+    let [process, thread] = [process, thread].map(|number| Some(number.parse::<i32>().ok()?.cast_unsigned()));
     Some(Sample { name: name.trim().to_owned(), process: process?, thread: thread?, frames: Vec::new() })
 }
 
@@ -77,6 +77,7 @@ mod tests {
 
     #[test]
     fn samples_have_threads_and_frames() {
+        assert_eq!(samples(":-1  4871/-1    \n\n").unwrap()[0].thread, u32::MAX);
         let text = "a b  1/17 \n\t    55d0aa work+0x1 (/usr/bin/a b)\n\t    7f00 [unknown] ([vdso])\n\n  c 18/18 \n\n";
         let read = samples(text).unwrap();
         let frame = |address, symbol: &str, object: &str| RawFrame {
