@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::hint::black_box;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fullview_profile::{Event, Profile, Recorder, counters};
@@ -27,6 +28,12 @@ fn busy(time: Duration) -> u64 {
     number
 }
 
+/// Each test observes this process, so that one has to wait for the others.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Whether this machine has perf. In CI it has to.
 fn has_perf() -> bool {
     let has = std::process::Command::new("perf").arg("--version").output().is_ok();
@@ -48,6 +55,7 @@ fn busy_work_has_whole_stacks_with_inlined_functions() {
     if !has_perf() {
         return;
     }
+    let _alone = alone();
     let profile = profile(|| busy(Duration::from_secs(2)));
     let quality = &profile.quality;
     assert!(quality.whole > 0.9, "{quality:?}");
@@ -67,6 +75,7 @@ fn work_that_waits_is_not_taken_for_busy() {
     if !has_perf() {
         return;
     }
+    let _alone = alone();
     let waits = || {
         std::thread::sleep(Duration::from_millis(1900));
         busy(Duration::from_millis(100))
@@ -81,6 +90,7 @@ fn events_are_those_of_the_work_alone() {
     if !has_perf() {
         return;
     }
+    let _alone = alone();
     // 512 pages that were never touched.
     let touch = || {
         let mut memory = vec![0_u8; 512 * 4096];
