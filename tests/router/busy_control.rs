@@ -1,5 +1,5 @@
 //! A table comes from BIRD to BIRD and to the kernel, and goes, while TCP flows through the router: what is forwarded does not
-//! wait for what the router learns.
+//! wait for what the router learns. Without the feature `bpf` large segments of a host behind veth are lost.
 //!
 //! `FULLVIEW_TABLE=full` takes a full view, as in `full_view.rs`.
 

@@ -4,6 +4,7 @@
 
 mod basics;
 mod bird;
+#[cfg(feature = "bpf")]
 mod busy_control;
 mod control;
 mod datagrams;
