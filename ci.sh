@@ -23,9 +23,9 @@
 #   deny        5    licenses, sources, banned crates and known vulnerabilities of the dependencies
 #   budget      1    counts the lines of Rust
 #   test        600  all tests with the feature `bpf` (without clang: without it): unit, property, conformance, BIRD, FRR,
-#                    keepalived, bgpdump and ministat tests, programs in the kernel, and the router in namespaces (root); the lab on
-#                    simulated machines, FULLVIEW_CAMPAIGNS campaigns of each kind (default 120; 2000 show each bound on
-#                    each machine, in half an hour)
+#                    keepalived, bgpdump and ministat tests, programs in the kernel, and the router in namespaces
+#                    (root); the lab on simulated machines, FULLVIEW_CAMPAIGNS campaigns of each kind (default 120;
+#                    bounds on each machine need thousands, and 2000 are too few for one of them)
 #   plain       240  the unit tests, the command line, and the router in namespaces, built without the feature `bpf` (root)
 #   soak        110  three routers under load and churn for FULLVIEW_SOAK seconds (default 60; root)
 #   churn       115  FULLVIEW_CHURN changes (default 2000000) to every table that can be patched, while readers check

@@ -87,8 +87,8 @@ fn distinguishes_packets(rule: &CompiledRule, differs: fn(&Test) -> bool) -> boo
     translates || tests.any(differs)
 }
 
-/// Whether the answer may differ between whole UDP packets of a flow without options. Those about TCP, ICMP, fragments and options are no for each
-/// of them, and a tag follows from the rules before.
+/// Whether the answer may differ between whole UDP packets of a flow without options. Those about TCP, ICMP, fragments and
+/// options are no for each of them, and a tag follows from the rules before.
 fn is_of_packet(test: &Test) -> bool {
     match test {
         Test::Direction(_) | Test::Interface(_) | Test::ReceivedOn(_) => false,
