@@ -2,7 +2,7 @@
 //! wait until no packet uses the tables before a change; packets to a failed link would be lost meanwhile. From the moment that
 //! the link is noted, the data path leaves them to the kernel, which left the link before it reported that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +22,9 @@ use crate::route::LinkIndex;
 /// Notes that a link has failed, or works again.
 pub type FailureNote = Box<dyn Fn(&Link, bool) + Send>;
 
+/// So many removed links stay noted, until the data path has surely left the older ones.
+const MOST_REMOVED: usize = 64;
+
 /// The thread, which ends when this is dropped.
 pub struct LinkAlarm {
     state: Arc<Mutex<AlarmState>>,
@@ -34,6 +37,8 @@ pub struct LinkAlarm {
 #[derive(Default)]
 struct AlarmState {
     failed: BTreeMap<LinkIndex, Link>,
+    /// Those that were removed since, the oldest first.
+    removed: VecDeque<LinkIndex>,
     note: Option<FailureNote>,
 }
 
@@ -99,8 +104,10 @@ fn receive(socket: &mut RouteSocket, state: &Mutex<AlarmState>) -> Result<(), So
 impl AlarmState {
     fn apply(&mut self, bytes: &[u8]) {
         for message in Messages(bytes) {
-            if let Ok(Some(ControlEvent::Link(link))) = decode::event(&message) {
-                self.follow(link);
+            match decode::event(&message) {
+                Ok(Some(ControlEvent::Link(link))) => self.follow(link),
+                Ok(Some(ControlEvent::LinkRemoved(link))) => self.remove(link),
+                _ => {}
             }
         }
     }
@@ -117,7 +124,19 @@ impl AlarmState {
         }
     }
 
+    fn remove(&mut self, link: LinkIndex) {
+        if self.failed.contains_key(&link) {
+            self.removed.push_back(link);
+        }
+        if self.removed.len() > MOST_REMOVED
+            && let Some(gone) = self.removed.pop_front().and_then(|oldest| self.failed.remove(&oldest))
+        {
+            self.note.iter().for_each(|note| note(&gone, false));
+        }
+    }
+
     fn forget(&mut self) {
+        self.removed.clear();
         for link in std::mem::take(&mut self.failed).values() {
             self.note.iter().for_each(|note| note(link, false));
         }
