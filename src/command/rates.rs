@@ -22,10 +22,10 @@ use super::{Exit, campaign};
 use crate::args::rates::RatesArgs;
 
 pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
-    let is_free = args.force || !args.out.join("trials.jsonl").exists();
+    let has_results = args.out.join("trials.jsonl").exists();
     let folder = args.out.display();
     ensure!(
-        is_free,
+        args.force || !has_results,
         BadInput(format!(
             "{folder}: there are results already; --force replaces them, --out chooses another folder"
         ))
@@ -35,7 +35,10 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     ensure!(has_clock || !args.latency, BadInput(format!("--latency: {}", RatesError::NoCommonClock)));
     let wanted = wanted(args, devices(args, wiring.as_ref())?)?;
     let profiling = Profiling::of(args)?;
-    remove_results(&args.out)?;
+    // A folder without results may have files of the same names that are the user's.
+    if has_results {
+        remove_results(&args.out)?;
+    }
     let mut archive = TrialArchive::create(&args.out)?;
     let stop = campaign::stop_on_signal()?;
     let mut lab = lab(args, wiring, &wanted.devices)?;
