@@ -26,7 +26,9 @@ fn drawing(failure: Failure, curves: Vec<Distribution>) -> Distributions {
         title: format!("Outages: {}", failure.title()),
         y_label: "Milliseconds".into(),
         x_label: "Share of the failures with no longer outage".into(),
-        notes: "The packets that were lost, by the rate of those that used the link before it failed.".into(),
+        notes: "The packets that were lost, by the rate of those that used the link before it failed. A failure that lost none \
+                is at the lower edge."
+            .into(),
         curves,
     }
 }

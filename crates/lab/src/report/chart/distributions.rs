@@ -1,5 +1,5 @@
 //! A graph of distributions: on the lower axis the share of values that are not larger, ten times closer to all of them
-//! at each mark; on the left axis the values, logarithmic.
+//! at each mark; on the left axis the values, logarithmic. A value of nothing is at the lower edge.
 
 use plotters::style::RGBColor;
 
@@ -10,7 +10,7 @@ use super::page::{AXIS_LABEL, EDGE, FAMILIES, TICK, pale};
 use super::scene::{Align, Edges, HEIGHT, Scene, Shape, WIDTH};
 use super::text::{line_height, register};
 
-/// The least value that the axis shows.
+/// The least value that is not nothing.
 const LEAST: f64 = 1e-3;
 /// Marks of each power of ten.
 const MARKS: [f64; 3] = [1.0, 2.0, 5.0];
@@ -57,7 +57,9 @@ impl DistributionScales {
     fn y(&self, value: f64) -> i32 {
         let (_, top, _, bottom) = self.plot;
         let (low, high) = self.ends;
-        bottom - (f64::from(bottom - top) * (value.max(LEAST).log10() - low) / (high - low)).round() as i32
+        bottom
+            - (f64::from(bottom - top) * (value.max(LEAST).log10().max(low) - low) / (high - low)).round()
+                as i32
     }
 
     /// The values that have a mark.
@@ -116,7 +118,7 @@ impl Distributions {
 
     fn scales(&self, plot: Edges) -> DistributionScales {
         let points = || self.curves.iter().flat_map(|curve| curve.points.iter().chain(&curve.reference));
-        let values = || points().map(|(_, value)| value.max(LEAST).log10());
+        let values = || points().filter(|(_, value)| *value >= LEAST).map(|(_, value)| value.log10());
         let low = values().fold(f64::MAX, f64::min).floor();
         let high = values().fold(f64::MIN, f64::max).ceil().max(low + 1.0);
         let nines = points().map(|(share, _)| -(1.0 - share).log10()).fold(1.0, f64::max).ceil();
@@ -128,7 +130,7 @@ impl Distributions {
         for mark in scales.marks() {
             let y = scales.y(mark);
             scene.shapes.push(Shape::Line { from: (left, y), to: (right, y), colour: GRID, width: 1 });
-            scene.text(&axis::mark(mark), (left - 14, y - line_height(TICK) / 2), TICK, Align::Right);
+            scene.text(&label(mark), (left - 14, y - line_height(TICK) / 2), TICK, Align::Right);
         }
         for nines in 0..=scales.nines as i32 {
             let x = scales.x(1.0 - 10f64.powi(-nines));
@@ -140,6 +142,11 @@ impl Distributions {
         }
         left_label(scene, &self.y_label, (top + bottom) / 2);
     }
+}
+
+/// A mark of the left axis, down to the least value.
+fn label(mark: f64) -> String {
+    if mark < 0.1 { format!("{mark:.3}").trim_end_matches('0').into() } else { axis::mark(mark) }
 }
 
 /// All but a tenth to this power, in percent.
@@ -184,6 +191,17 @@ mod tests {
         for text in ["A title", "one", "other", "90 %", "99 %", "99.9 %", "100", "1k", "0.1", "conditions"] {
             assert!(svg.contains(text), "{text}");
         }
+    }
+
+    #[test]
+    fn nothing_is_at_the_lower_edge_and_stretches_no_axis() {
+        let mut drawing = drawn(&[("one", 0.01)]);
+        drawing.curves[0].reference.clear();
+        let before = drawing.scales((0, 0, 100, 100)).ends;
+        drawing.curves[0].points[0].1 = 0.0;
+        let scales = drawing.scales((0, 0, 100, 100));
+        assert_eq!((before, scales.ends, scales.y(0.0)), ((-2.0, 0.0), (-2.0, 0.0), 100));
+        assert_eq!([0.005, 0.02, 0.1, 5.0, 2e3].map(label), ["0.005", "0.02", "0.1", "5", "2k"]);
     }
 
     #[test]
