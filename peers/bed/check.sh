@@ -15,7 +15,7 @@ failures=0
 
 # Our router takes its folder last, the test router first.
 test_router() { ASAN_OPTIONS=detect_leaks=0 BED_FOLDER=$input BED_PEER=test BED_BATCH=32 BED_PAGES=4K "$scratch/test_router" "$input" "$@" 3>&1; }
-fullview() { "$here/../fullview/run.sh" --only fullview_inet:32,fullview_inet6:32 --serve "$input"; }
+fullview_dpdk_lpm4() { "$here/../fullview/run.sh" --only fullview_dpdk_lpm4_inet:32,fullview_dpdk_lpm4_inet6:32 --serve "$input"; }
 
 # expect PATTERN NAME ROUTER [FAULT]: runs on $input with the commands in $commands and looks for a line of the output.
 expect() {
@@ -31,7 +31,7 @@ expect() {
 	fi
 }
 
-for router in test_router fullview; do
+for router in test_router fullview_dpdk_lpm4; do
 	name=${router%_router}
 	fresh_ports
 	commands=quit

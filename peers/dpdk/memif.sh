@@ -46,7 +46,7 @@ route() {
 	local vdevs mask
 	await_generator || return 0
 	if [[ $peer == memif_fullview ]]; then
-		exec "$ours" memif "$folder/table.txt" "$ports" "$scratch/memif.sock" "$router_core"
+		exec "$ours" memif "$folder/table.txt" dpdk_lpm4 "$ports" "$scratch/memif.sock" "$router_core"
 	fi
 	mapfile -t vdevs < <(interfaces client)
 	mask=$(printf '0x%x' $(((1 << (ports + 1)) - 1)))

@@ -30,6 +30,7 @@ unsafe extern "C" {
 /// The open bed, with the packets that it was lent. There is one in a process, because the bed's state is static.
 pub struct Bed<'a> {
     lent: PhantomData<Packet<'a>>,
+    received: [Buffer; BURST],
 }
 
 impl<'a> Bed<'a> {
@@ -46,17 +47,16 @@ impl<'a> Bed<'a> {
             bed_open(&router);
             bed_lend(packets.as_mut_ptr().cast(), packets.len());
         }
-        Bed { lent: PhantomData }
+        Bed { lent: PhantomData, received: [std::ptr::null_mut(); BURST] }
     }
 
     /// Adds up to `most` packets that arrived, as far as `burst` has room. Between slices it waits for the next command.
     #[inline]
     pub fn receive(&mut self, burst: &mut Burst<'a>, most: usize) {
-        let mut packets: [Buffer; BURST] = [std::ptr::null_mut(); BURST];
         let room = most.min(burst.room());
         // SAFETY: the array has at least `room` elements.
-        let count = unsafe { bed_rx_burst(packets.as_mut_ptr(), room as u16) };
-        let slots = packets[..usize::from(count)].iter().map(|&packet| {
+        let count = unsafe { bed_rx_burst(self.received.as_mut_ptr(), room as u16) };
+        let slots = self.received[..usize::from(count)].iter().map(|&packet| {
             // SAFETY: the bed hands out slots that it was lent for 'a, and each only once until it is returned.
             unsafe { &mut *packet.cast::<Slot>() }
         });

@@ -1,9 +1,9 @@
 //! fullview's forwarding loop beside other routers:
 //!
-//!     fullview-on-bed bed TABLE PORTS BURST             in memory, on the bed of peers/bed
-//!     fullview-on-bed memif TABLE PORTS SOCKET [CORE]   between memif ports, whose other ends peers/dpdk/memif has
+//!     fullview-on-bed bed TABLE ALGORITHM PORTS BURST             in memory, on the bed of peers/bed
+//!     fullview-on-bed memif TABLE ALGORITHM PORTS SOCKET [CORE]   between memif ports, whose other ends peers/dpdk/memif has
 //!
-//! Packets arrive at port 0. The next hop of a route is the number of the egress port, 1 to PORTS, with the neighbour
+//! ALGORITHM is the one for IPv4; IPv6 has btree6. Packets arrive at port 0. The next hop of a route is the number of the egress port, 1 to PORTS, with the neighbour
 //! 02:00:00:00:00:PORT. Formats and protocol: peers/README.md.
 
 mod bed;
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 const USAGE: &str =
-    "usage: fullview-on-bed bed TABLE PORTS BURST, or fullview-on-bed memif TABLE PORTS SOCKET [CORE]";
+    "usage: fullview-on-bed bed TABLE ALGORITHM PORTS BURST, or fullview-on-bed memif TABLE ALGORITHM PORTS SOCKET [CORE]";
 
 fn main() -> ExitCode {
     match run() {
@@ -31,9 +31,9 @@ fn main() -> ExitCode {
 
 fn run() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [place, table, ports, rest @ ..] = arguments.as_slice() else { bail!(USAGE) };
+    let [place, table, algorithm, ports, rest @ ..] = arguments.as_slice() else { bail!(USAGE) };
     let ports = ports.parse()?;
-    let forwarder = router::forwarder(Path::new(table), ports)?;
+    let forwarder = router::forwarder(Path::new(table), algorithm, ports)?;
     match (place.as_str(), rest) {
         ("bed", [burst]) => bed::run(forwarder, ports, burst.parse()?),
         ("memif", [socket, core @ ..]) => memif::run(forwarder, ports, socket, core.first()),

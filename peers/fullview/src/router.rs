@@ -13,13 +13,13 @@ use fullview_table::fib::Fib;
 use fullview_table::fib::registry::{self, Registered};
 use fullview_table::{NextHop, Rib, Table, Target, feed};
 
-/// A router with the routes of this file and so many ports besides the one that receives.
-pub fn forwarder(table: &Path, ports: u16) -> Result<Forwarder> {
+/// A router with the routes of this file, compiled by this IPv4 algorithm, and so many ports besides the one that receives.
+pub fn forwarder(table: &Path, algorithm: &str, ports: u16) -> Result<Forwarder> {
     let table = feed::load(table, &feed::Options::default())?.table;
     let adjacencies = adjacencies(&table, ports)?;
     let address = |port: u16| Mac([2, 0, 0, 0, 1, port as u8]);
     let interface = |port| Interface { mtu: MAX_MTU.into(), ..Interface::new(port, address(port)) };
-    let tables = TableReaders::fixed(compiled("dir18", &table.inet)?, compiled("btree6", &table.inet6)?);
+    let tables = TableReaders::fixed(compiled(algorithm, &table.inet)?, compiled("btree6", &table.inet6)?);
     let parts = ViewParts::new((0..=ports).map(interface).collect(), adjacencies, tables);
     Ok(Forwarder::new(ViewReader::fixed(View::new(parts)?)))
 }
@@ -39,6 +39,6 @@ fn adjacencies(table: &Table, ports: u16) -> Result<Adjacencies> {
 }
 
 fn compiled<A: Registered>(algorithm: &str, rib: &Rib<A>) -> Result<Arc<dyn Fib<A>>> {
-    let algorithm = registry::find::<A>(algorithm).context("no such algorithm")?;
+    let algorithm = registry::find::<A>(algorithm).with_context(|| format!("{algorithm}: no such algorithm"))?;
     Ok(algorithm.compile(rib)?.fib())
 }

@@ -94,6 +94,14 @@ pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !(((sum >> 16) + (sum & 0xffff)) as u16)
 }
 
+/// The checksum of an IPv4 header after its TTL was lowered by one: [`update`] for a word that became 0x0100 smaller. The
+/// complements cancel, so that it takes three instructions: ~(~HC + ~0x0100) is HC + 0x0100 with the carry added again. A
+/// sum of exactly 0xffff counts as a carry too, because it has to become the other zero.
+#[inline(always)]
+pub fn after_hop(checksum: u16) -> u16 {
+    checksum.wrapping_add(0x0100).wrapping_add(u16::from(checksum >= 0xfeff))
+}
+
 /// What changed in the words under a checksum: the sum of ~m + m' over them (RFC 1624, equation 3). A word that is outside
 /// of one checksum and under another is added to the latter only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,6 +169,13 @@ mod tests {
     fn the_example_of_rfc_1624_does_not_give_the_other_zero() {
         // Section 4 of the RFC: HC = 0xdd2f, m = 0x5555, m' = 0x3285.
         assert_eq!(update(0xdd2f, 0x5555, 0x3285), 0x0000);
+    }
+
+    #[test]
+    fn after_a_hop_every_checksum_is_the_updated_one() {
+        for checksum in 0..=u16::MAX {
+            assert_eq!(after_hop(checksum), update(checksum, 0x0100, 0x0000), "{checksum:#06x}");
+        }
     }
 
     #[test]

@@ -236,8 +236,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Ipv4Packet<T> {
     /// Decrements the TTL, which must not be 0, and updates the checksum (RFC 1624).
     #[inline(always)]
     pub fn decrement_ttl(&mut self) {
-        // The checksum depends on the difference only, which is 0x0100 in the word of TTL and protocol.
-        let checksum = checksum::update(self.checksum(), 0x0100, 0x0000);
+        let checksum = checksum::after_hop(self.checksum());
         self.set_ttl(self.ttl().wrapping_sub(1));
         self.set_checksum(checksum);
     }
