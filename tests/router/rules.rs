@@ -218,6 +218,33 @@ fn default_routes_of_the_main_table_may_not_count(engine: &str) {
     ruled.end();
 }
 
+/// Threads follow rules by protocol and ports; the program in the kernel leaves the packets that they may select to the kernel.
+fn rules_may_ask_for_protocol_and_ports(engine: &str) {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let ruled = Ruled::new(engine);
+    let fate = if engine == "threads" { Fate::ByRouter } else { Fate::ByKernel };
+    let cases = [
+        ("ipproto udp dport 9", fate),
+        ("from 10.0.1.0/24 ipproto udp", fate),
+        ("not ipproto tcp", fate),
+        ("iif eth1 ipproto udp dport 1-20", fate),
+        ("ipproto udp dport 10-20", Fate::Lost),
+        ("ipproto udp sport 9", Fate::Lost),
+        ("ipproto tcp dport 9", Fate::Lost),
+    ];
+    for (rule, fate) in cases {
+        ruled.rules("add", &[&format!("{rule} lookup 100 pref 100")]);
+        ruled.check(false, fate, rule);
+        ruled.rules("del", &["pref 100"]);
+        ruled.check(false, Fate::Lost, "no rule is left");
+    }
+    ruled.rules("add", &["-6 ipproto udp dport 9 lookup 100 pref 100"]);
+    ruled.check(true, fate, "a rule of IPv6");
+    ruled.end();
+}
+
 /// Rules that the router does not apply leave packets to the kernel: those that they may select.
 fn what_the_router_does_not_know_is_left_to_the_kernel(engine: &str) {
     if !may_run(&PROGRAMS) {
@@ -227,14 +254,14 @@ fn what_the_router_does_not_know_is_left_to_the_kernel(engine: &str) {
     ruled.lab.router.ip(&format!("route add {THERE} via 10.0.2.2"));
     ruled.check(false, Fate::ByRouter, "the main table");
     let rules = [
-        ("from 10.0.1.0/24 ipproto udp lookup 100", Fate::ByKernel),
+        ("from 10.0.1.0/24 tos 4 lookup 100", Fate::ByKernel),
         ("iif eth1 tos 4 lookup 100", Fate::ByKernel),
-        ("not from 10.0.2.0/24 ipproto tcp lookup 100", Fate::ByKernel),
+        ("not from 10.0.2.0/24 tos 4 lookup 100", Fate::ByKernel),
         ("from 10.0.1.0/24 lookup main suppress_prefixlength 32", Fate::ByKernel),
         ("from 10.0.1.2 blackhole", Fate::Lost),
         ("to 192.0.2.0/24 prohibit", Fate::Lost),
         ("iif eth1 unreachable", Fate::Lost),
-        ("from 10.0.3.0/24 ipproto udp lookup 100", Fate::ByRouter),
+        ("from 10.0.3.0/24 tos 4 lookup 100", Fate::ByRouter),
     ];
     for (count, (rule, fate)) in (1..).zip(rules) {
         ruled.rules("add", &[&format!("{rule} pref 100")]);
@@ -266,5 +293,6 @@ with_each_engine!(
     the_router_looks_up_in_the_tables_that_rules_choose,
     a_table_without_a_route_leads_to_the_next_rule,
     default_routes_of_the_main_table_may_not_count,
+    rules_may_ask_for_protocol_and_ports,
     what_the_router_does_not_know_is_left_to_the_kernel,
 );

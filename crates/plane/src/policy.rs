@@ -1,6 +1,6 @@
-//! Rules of policy routing: in which table a packet is looked up, by its addresses.
+//! Rules of policy routing: in which table a packet is looked up, by its addresses, protocol and ports.
 //!
-//! What a rule says about anything except addresses is decided when its list is made: each interface and family has its
+//! What a rule says about anything else is decided when its list is made: each interface and family has its
 //! own. Most have none, and the loop looks up their packets without asking.
 
 use std::fmt::{self, Display};
@@ -12,7 +12,7 @@ use fullview_table::Family;
 /// The rules of a list at most.
 pub const MOST_RULES: usize = 32;
 
-/// A rule, which selects packets by their addresses.
+/// A rule, which selects packets by their addresses, protocol and ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PolicyRule {
     /// The number that users know it by; several rules may have the same.
@@ -21,6 +21,8 @@ pub struct PolicyRule {
     pub source: Option<RulePrefix>,
     /// The destinations of its packets; `None` for all.
     pub destination: Option<RulePrefix>,
+    /// What else its packets have.
+    pub transport: RuleTransport,
     /// Whether it selects the other packets instead.
     pub inverted: bool,
     /// What it does with them.
@@ -39,6 +41,72 @@ pub struct RulePrefix {
 impl Display for RulePrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.len)
+    }
+}
+
+/// The transport protocol and the ports that a rule selects; `None` for all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RuleTransport {
+    /// The number of the protocol.
+    pub protocol: Option<u8>,
+    /// Its source ports. Fragments have no ports, the first one included.
+    pub source: Option<RulePorts>,
+    /// Its destination ports.
+    pub destination: Option<RulePorts>,
+}
+
+/// A range of ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RulePorts {
+    /// The first one.
+    pub first: u16,
+    /// The last one.
+    pub last: u16,
+}
+
+/// The transport protocol and the ports of a packet, as far as rules can be applied to them as the kernel applies them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PacketTransport {
+    pub protocol: u8,
+    pub ports: PacketPorts,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PacketPorts {
+    /// Source and destination.
+    Known(u16, u16),
+    /// It is a fragment.
+    Absent,
+    /// The kernel may find some.
+    Unknown,
+}
+
+impl RuleTransport {
+    /// Whether any packet is one of these.
+    pub fn is_any(&self) -> bool {
+        *self == RuleTransport::default()
+    }
+
+    /// Whether a packet is one of these; `None` if only the kernel can tell.
+    fn holds(&self, packet: Option<PacketTransport>) -> Option<bool> {
+        if self.is_any() {
+            return Some(true);
+        }
+        let PacketTransport { protocol, ports } = packet?;
+        if self.protocol.is_some_and(|wanted| wanted != protocol) {
+            return Some(false);
+        }
+        match (self.source.is_none() && self.destination.is_none(), ports) {
+            (true, _) => Some(true),
+            (false, PacketPorts::Absent) => Some(false),
+            (false, PacketPorts::Unknown) => None,
+            (false, PacketPorts::Known(source, destination)) => {
+                let holds = |ports: Option<RulePorts>, port| {
+                    ports.is_none_or(|ports| (ports.first..=ports.last).contains(&port))
+                };
+                Some(holds(self.source, source) && holds(self.destination, destination))
+            }
+        }
     }
 }
 
@@ -115,6 +183,7 @@ pub enum RuleError {
 pub(crate) struct CompiledRule {
     pub source: MaskedAddress,
     pub destination: MaskedAddress,
+    pub transport: RuleTransport,
     pub inverted: bool,
     pub action: PolicyAction,
 }
@@ -127,11 +196,17 @@ pub(crate) struct MaskedAddress {
 }
 
 impl CompiledRule {
-    #[inline(always)]
-    pub fn selects(&self, source: u128, destination: u128) -> bool {
+    /// Whether it selects a packet; `None` if only the kernel can tell.
+    pub fn selects(
+        &self,
+        source: u128,
+        destination: u128,
+        transport: impl FnOnce() -> Option<PacketTransport>,
+    ) -> Option<bool> {
         let differs = (source ^ self.source.bits) & self.source.mask
             | (destination ^ self.destination.bits) & self.destination.mask;
-        (differs == 0) != self.inverted
+        let holds = differs == 0 && (self.transport.is_any() || self.transport.holds(transport())?);
+        Some(holds != self.inverted)
     }
 }
 
@@ -153,7 +228,7 @@ fn compile_one(
     family: Family,
     tables: usize,
 ) -> Result<CompiledRule, RuleError> {
-    let PolicyRule { priority, source, destination, inverted, action } = *rule;
+    let PolicyRule { priority, source, destination, transport, inverted, action } = *rule;
     match action {
         PolicyAction::LookUp(table) | PolicyAction::LookUpSpecific(table) if usize::from(table) >= tables => {
             return Err(RuleError::Table { priority, table, tables });
@@ -167,7 +242,8 @@ fn compile_one(
         None => Ok(MaskedAddress::default()),
         Some(prefix) => masked(prefix, family).ok_or(RuleError::Prefix { priority, prefix }),
     };
-    Ok(CompiledRule { source: masked(source)?, destination: masked(destination)?, inverted, action })
+    let (source, destination) = (masked(source)?, masked(destination)?);
+    Ok(CompiledRule { source, destination, transport, inverted, action })
 }
 
 fn masked(RulePrefix { address, len }: RulePrefix, family: Family) -> Option<MaskedAddress> {
@@ -192,7 +268,8 @@ mod tests {
     }
 
     fn rule(source: Option<RulePrefix>, destination: Option<RulePrefix>) -> PolicyRule {
-        PolicyRule { priority: 7, source, destination, inverted: false, action: PolicyAction::LookUp(0) }
+        let (transport, action) = (RuleTransport::default(), PolicyAction::LookUp(0));
+        PolicyRule { priority: 7, source, destination, transport, inverted: false, action }
     }
 
     /// Whether a rule selects a packet, and whether it does if it is inverted.
@@ -204,7 +281,7 @@ mod tests {
         let ((source, family), (destination, _)) = (bits(source), bits(destination));
         [false, true].map(|inverted| {
             let compiled = compile(&[PolicyRule { inverted, ..rule }], family, 1).unwrap();
-            compiled[0].selects(source, destination)
+            compiled[0].selects(source, destination, || None).unwrap()
         })
     }
 
@@ -222,6 +299,28 @@ mod tests {
         assert_eq!(selects(rule(prefix("2001:db8::/48"), prefix("2001:db8:1::/48")), packet), yes);
         assert_eq!(selects(rule(prefix("2001:db8::2/127"), None), packet), no);
         assert_eq!(selects(rule(prefix("::/0"), None), packet), yes);
+    }
+
+    #[test]
+    fn rules_select_by_protocol_and_ports() {
+        let ports = |first, last| Some(RulePorts { first, last });
+        let udp = RuleTransport { protocol: Some(17), ..RuleTransport::default() };
+        let from = RuleTransport { source: ports(1000, 2000), ..udp };
+        let to = RuleTransport { destination: ports(53, 53), ..RuleTransport::default() };
+        let packet = |protocol, ports| Some(PacketTransport { protocol, ports });
+        let known = |protocol, source| packet(protocol, PacketPorts::Known(source, 53));
+        let selected = |packet| [udp, from, to].map(|transport| transport.holds(packet));
+        assert_eq!(selected(known(17, 1000)), [Some(true); 3]);
+        assert_eq!(selected(known(17, 2001)), [Some(true), Some(false), Some(true)]);
+        assert_eq!(selected(known(6, 1500)), [Some(false), Some(false), Some(true)]);
+        assert_eq!(selected(packet(17, PacketPorts::Absent)), [Some(true), Some(false), Some(false)]);
+        assert_eq!(selected(packet(17, PacketPorts::Unknown)), [Some(true), None, None]);
+        assert_eq!(selected(packet(50, PacketPorts::Unknown)), [Some(false), Some(false), None]);
+        assert_eq!(selected(None), [None; 3]);
+        let inverted = PolicyRule { transport: from, inverted: true, ..rule(None, prefix("192.0.2.0/24")) };
+        let compiled = compile(&[inverted], Family::Inet, 1).unwrap();
+        let [inside, outside] = [0xc000_0201, 0xc000_0301].map(|to| compiled[0].selects(0, to, || None));
+        assert_eq!([inside, outside], [None, Some(true)]);
     }
 
     #[test]

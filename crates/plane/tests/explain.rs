@@ -11,7 +11,9 @@ use fullview_plane::burst::{Arena, Burst, FRAME_CAPACITY};
 use fullview_plane::explain::{Explanation, LoopOutcome, RouteNames, explain};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::{Interface, SourceCheck};
-use fullview_plane::policy::{InterfaceRules, PolicyAction, PolicyRule, RulePrefix};
+use fullview_plane::policy::{
+    InterfaceRules, PolicyAction, PolicyRule, RulePorts, RulePrefix, RuleTransport,
+};
 use fullview_plane::trace::{PacketFilter, TraceReceiver, TraceRequest, TraceRequests};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
 use fullview_plane::view::{TableReaders, View, ViewParts, Views};
@@ -71,28 +73,32 @@ fn interfaces() -> Vec<Interface> {
 
 /// Some packets are punted, some skip a rule, some are looked up in table 2 first.
 fn rules() -> InterfaceRules {
-    let list = |networks: [&str; 3], len| {
+    let ports = |first, last| Some(RulePorts { first, last });
+    let transport = RuleTransport { protocol: None, source: ports(1, 1), destination: ports(500, 600) };
+    let list = |networks: [&str; 4], len| {
         let prefixes = networks.map(|network| Some(RulePrefix { address: network.parse().unwrap(), len }));
         let all = PolicyRule {
             priority: 40,
             source: None,
             destination: None,
+            transport: RuleTransport::default(),
             inverted: false,
             action: PolicyAction::LookUp(1),
         };
-        let [punted, skipping, elsewhere] = prefixes;
-        let (skips, to_2) = (PolicyAction::SkipTo(3), PolicyAction::LookUp(2));
+        let [punted, skipping, elsewhere, ported] = prefixes;
+        let (skips, to_2) = (PolicyAction::SkipTo(4), PolicyAction::LookUp(2));
         [
             PolicyRule { priority: 10, source: punted, action: PolicyAction::Punt, ..all },
             PolicyRule { priority: 20, destination: skipping, action: skips, ..all },
+            PolicyRule { priority: 25, destination: ported, transport, ..all },
             PolicyRule { priority: 30, source: elsewhere, inverted: true, action: to_2, ..all },
             PolicyRule { priority: 35, source: elsewhere, action: PolicyAction::LookUpSpecific(2), ..all },
             all,
         ]
     };
     InterfaceRules {
-        inet: list(["10.0.3.0", "10.0.4.0", "10.0.5.0"], 24).into(),
-        inet6: list(["2001:db8:3::", "2001:db8:4::", "2001:db8:5::"], 48).into(),
+        inet: list(["10.0.3.0", "10.0.4.0", "10.0.5.0", "10.0.1.0"], 24).into(),
+        inet6: list(["2001:db8:3::", "2001:db8:4::", "2001:db8:5::", "2001:db8:1::"], 48).into(),
     }
 }
 
@@ -411,7 +417,16 @@ fn steps_read_as_sentences() {
             "rule 40: look up in table 1"
         ]
     );
-    assert_eq!(ruled((5, 1))[2], "rule 35: look up in table 2");
+    assert_eq!(
+        ruled((5, 2))[2],
+        "rule 35: the default route of table 2 does not count, the next rule decides"
+    );
+    assert_eq!(ruled((5, 1))[2], "rule 25: look up in table 1");
+    let mut unported =
+        |protocol, fragment| steps(&Choice { tag: Some(8), protocol, fragment, ..plain((5, 1)) })[2].clone();
+    assert_eq!(unported(17, 0x2000), "rule 35: look up in table 2", "a fragment has no ports");
+    assert_eq!(unported(50, 0), "rule 25: leaves the packet to the host", "the kernel may find ports");
+    let mut ruled = |addresses| steps(&Choice { tag: Some(8), ..plain(addresses) });
     assert_eq!(
         ruled((3, 1))[2..],
         ["rule 10: leaves the packet to the host", "handed to the host: policy_rule"]

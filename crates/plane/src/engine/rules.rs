@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::error::EngineError;
 use super::layout::{COUNTED, RULE, RULE_LIST, RULES};
 use super::words::{half_words, halves};
-use crate::policy::{CompiledRule, MaskedAddress, PolicyAction};
+use crate::policy::{CompiledRule, MaskedAddress, PolicyAction, RuleTransport};
 
 /// The rules that packets of an interface meet.
 #[derive(Clone, Debug, Default)]
@@ -64,8 +64,21 @@ impl RuleMemory {
     }
 }
 
-/// `struct rule`.
+/// The program leaves all packets to the kernel that meet a rule with a protocol or ports.
 fn words(place: u32, rule: &CompiledRule) -> [u32; RULE] {
+    if rule.transport.is_any() { words_of(place, rule) } else { words_of(place, &LEAVES_ALL) }
+}
+
+const LEAVES_ALL: CompiledRule = CompiledRule {
+    source: MaskedAddress { bits: 0, mask: 0 },
+    destination: MaskedAddress { bits: 0, mask: 0 },
+    transport: RuleTransport { protocol: None, source: None, destination: None },
+    inverted: false,
+    action: PolicyAction::Punt,
+};
+
+/// `struct rule`.
+fn words_of(place: u32, rule: &CompiledRule) -> [u32; RULE] {
     let (action, to) = match rule.action {
         PolicyAction::LookUp(table) => (0, table.into()),
         PolicyAction::SkipTo(place) => (1, place.into()),

@@ -30,6 +30,10 @@ pub struct Headers {
     pub may_be_fragmented: bool,
     /// What the flow hash covers besides the addresses: protocol and ports.
     pub(super) flow: (u8, (u16, u16)),
+    /// The protocol, and whether this is a fragment; `None` if the protocol comes after other headers of IPv6.
+    pub(super) protocol: Option<(u8, bool)>,
+    /// The ports of TCP or UDP, if this is no fragment.
+    pub(super) ports: Option<(u16, u16)>,
 }
 
 impl Headers {
@@ -78,6 +82,8 @@ fn inet(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
         total_len: ip.total_len().into(),
         may_be_fragmented: !ip.dont_fragment(),
         flow: ports.map_or((0, (0, 0)), |ports| (ip.protocol(), ports)),
+        protocol: Some((ip.protocol(), !whole)),
+        ports: ports.filter(|_| matches!(ip.protocol(), 6 | 17)),
     })
 }
 
@@ -100,6 +106,8 @@ fn inet6(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
         total_len: ip.total_len(),
         may_be_fragmented: false,
         flow: if label == 0 { unlabelled } else { labelled },
+        protocol: Some((ip.next_header(), false)).filter(|(next, _)| !matches!(next, 0 | 43 | 44 | 60)),
+        ports: ports.filter(|_| matches!(ip.next_header(), 6 | 17)),
     })
 }
 

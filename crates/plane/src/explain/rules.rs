@@ -6,7 +6,7 @@ use super::Path;
 use super::headers::Headers;
 use super::step::{RuleDecision, Step};
 use crate::interface::{Interface, InterfaceAddress, SourceCheck};
-use crate::policy::{PolicyAction, PolicyRule, RulePrefix};
+use crate::policy::{PolicyAction, PolicyRule, RulePorts, RulePrefix, RuleTransport};
 use crate::verdict::{Punt, Reason, Verdict};
 
 impl Path<'_> {
@@ -23,12 +23,14 @@ impl Path<'_> {
     fn follow_rules(&mut self, rules: &[PolicyRule], headers: &Headers) -> Result<u16, Verdict> {
         let mut first = 0;
         for (place, rule) in (0..).zip(rules) {
-            if place < first || !selects(rule, headers) {
+            let selected = selects(rule, headers);
+            if place < first || selected == Some(false) {
                 continue;
             }
-            let decision = self.decide(rule.action, headers);
+            let action = if selected.is_some() { rule.action } else { PolicyAction::Punt };
+            let decision = self.decide(action, headers);
             self.steps.push(Step::Rule { priority: rule.priority, decision });
-            match (decision, rule.action) {
+            match (decision, action) {
                 (RuleDecision::Punts, _) => return Err(Verdict::Punt(Punt::PolicyRule)),
                 (
                     RuleDecision::Table(_),
@@ -62,12 +64,29 @@ impl Path<'_> {
     }
 }
 
-fn selects(rule: &PolicyRule, headers: &Headers) -> bool {
+/// `None` if only the kernel can tell.
+fn selects(rule: &PolicyRule, headers: &Headers) -> Option<bool> {
     let holds = |prefix: Option<RulePrefix>, addr: IpAddr| {
         prefix.is_none_or(|RulePrefix { address, len }| {
             InterfaceAddress { ip: address, len }.network_holds(addr)
         })
     };
     let both = holds(rule.source, headers.source) && holds(rule.destination, headers.destination);
-    both != rule.inverted
+    let all = if both { has_transport(&rule.transport, headers)? } else { false };
+    Some(all != rule.inverted)
+}
+
+fn has_transport(wanted: &RuleTransport, headers: &Headers) -> Option<bool> {
+    let asks_for_ports = wanted.source.is_some() || wanted.destination.is_some();
+    match (wanted.protocol, headers.protocol) {
+        (None, _) if !asks_for_ports => return Some(true),
+        (_, None) => return None,
+        (Some(wanted), Some((protocol, _))) if wanted != protocol => return Some(false),
+        (_, Some(_)) if !asks_for_ports => return Some(true),
+        (_, Some((_, is_fragment))) if is_fragment => return Some(false),
+        _ => {}
+    }
+    let (source, destination) = headers.ports?;
+    let is_in = |range: Option<RulePorts>, port| range.is_none_or(|of| of.first <= port && port <= of.last);
+    Some(is_in(wanted.source, source) && is_in(wanted.destination, destination))
 }

@@ -8,11 +8,12 @@ use fullview_table::NextHop;
 use super::keys::{Destination, TableKeys};
 use crate::adjacency::Adjacencies;
 use crate::burst::Slot;
-use crate::policy::{CompiledRule, PolicyAction};
+use crate::policy::{CompiledRule, PacketPorts, PacketTransport, PolicyAction};
 use crate::verdict::{Punt, Reason, Verdict};
 use crate::wire::ethernet::Frame;
-use crate::wire::ipv4::Ipv4Packet;
-use crate::wire::ipv6::Ipv6Packet;
+use crate::wire::ipv4::{self, Ipv4Packet};
+use crate::wire::ipv6::{self, Ipv6Packet};
+use crate::wire::transport::ports;
 
 /// The table in which a correct packet with this destination is looked up.
 #[cold]
@@ -26,10 +27,12 @@ pub(super) fn choose_table(
     let mut next = 0;
     while let Some(rule) = rules.get(next) {
         next += 1;
-        if !rule.selects(from, to) {
-            continue;
-        }
-        match rule.action {
+        let action = match rule.selects(from, to, || transport(packet, destination)) {
+            Some(true) => rule.action,
+            Some(false) => continue,
+            None => PolicyAction::Punt,
+        };
+        match action {
             PolicyAction::Punt => return Err(Verdict::Punt(Punt::PolicyRule)),
             // It is a later one, so the loop ends.
             PolicyAction::SkipTo(place) => next = place.into(),
@@ -60,6 +63,36 @@ fn addresses(packet: &Slot, destination: &Destination) -> (u128, u128) {
         }
         Destination::Inet6(to) => (Ipv6Packet::new_unchecked(frame.payload()).source(), *to),
     }
+}
+
+/// Protocol and ports of a correct packet. `None` behind headers of IPv6 that the kernel reads too before it applies rules.
+fn transport(packet: &Slot, destination: &Destination) -> Option<PacketTransport> {
+    let frame = Frame::new_unchecked(packet.frame());
+    let bytes = frame.payload();
+    match destination {
+        Destination::Inet(_) => {
+            let ip = Ipv4Packet::new_unchecked(bytes);
+            let is_fragment = ip.more_fragments() || ip.fragment_offset() > 0;
+            let ports = known_ports(bytes, ip.protocol(), ip.header_len());
+            let ports = if is_fragment { PacketPorts::Absent } else { ports };
+            Some(PacketTransport { protocol: ip.protocol(), ports })
+        }
+        Destination::Inet6(_) => {
+            let protocol = Ipv6Packet::new_unchecked(bytes).next_header();
+            let ports = known_ports(bytes, protocol, ipv6::HEADER);
+            (!EXTENSIONS.contains(&protocol)).then_some(PacketTransport { protocol, ports })
+        }
+    }
+}
+
+/// Headers of hop-by-hop options, of routes, of fragments and of options for the destination.
+const EXTENSIONS: [u8; 4] = [0, 43, 44, 60];
+
+/// The kernel finds ports in other protocols too.
+fn known_ports(packet: &[u8], protocol: u8, header_len: usize) -> PacketPorts {
+    let is_usual = matches!(protocol, ipv4::protocol::TCP | ipv4::protocol::UDP);
+    let ports = is_usual.then(|| ports(packet, protocol, header_len)).flatten();
+    ports.map_or(PacketPorts::Unknown, |(source, destination)| PacketPorts::Known(source, destination))
 }
 
 fn route(table: &mut TableKeys, destination: &Destination) -> NextHop {

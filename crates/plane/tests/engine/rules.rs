@@ -4,7 +4,9 @@ use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::engine::{Engine, EngineError, XdpConfig, XdpDevice, XdpReason};
 use fullview_plane::explain::{Step, explain};
 use fullview_plane::interface::{Interface, SourceCheck};
-use fullview_plane::policy::{InterfaceRules, MOST_RULES, PolicyAction, PolicyRule, RulePrefix};
+use fullview_plane::policy::{
+    InterfaceRules, MOST_RULES, PolicyAction, PolicyRule, RulePrefix, RuleTransport,
+};
 use fullview_plane::view::{TableReaders, View, ViewParts};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::fib::registry::Registered;
@@ -64,7 +66,8 @@ fn rules<A: Registered>(count: u8, choices: &mut Choices) -> Vec<PolicyRule> {
         };
         let (source, destination) = (prefix::<A>(choices), prefix::<A>(choices));
         let inverted = choices.below(3) == 0;
-        PolicyRule { priority: place.into(), source, destination, inverted, action }
+        let transport = RuleTransport::default();
+        PolicyRule { priority: place.into(), source, destination, transport, inverted, action }
     };
     (0..count).map(&mut rule).collect()
 }
@@ -128,7 +131,8 @@ fn the_program_follows_rules_as_explained() {
 
 /// A rule for all packets.
 fn all(action: PolicyAction) -> PolicyRule {
-    PolicyRule { priority: 7, source: None, destination: None, inverted: false, action }
+    let transport = RuleTransport::default();
+    PolicyRule { priority: 7, source: None, destination: None, transport, inverted: false, action }
 }
 
 fn with_default_routes() -> Vec<TableReaders> {

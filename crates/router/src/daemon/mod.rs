@@ -173,6 +173,7 @@ fn in_kernel(
 
     let mut plane = ControlPlane::new(options, &xdp::ALGORITHMS, events);
     plane.mirror.follow_kernel_forwarding();
+    plane.mirror.leave_transport();
     plane.mirror.limit(Engine::MOST_VRFS + 1, Engine::MOST_RULES, Engine::MOST_INTERFACES);
     let mut source = KernelSource::new(options.netlink_buffer, taken_over)?;
     source.fill(&mut plane, &queries, stop)?;

@@ -61,8 +61,8 @@ fn placed(rule: &ListedRule, list: &RuleList, places: &TablePlaces) -> Option<Po
         ListedAction::Goto(priority) => PolicyAction::SkipTo(list.place(priority)),
         ListedAction::Kernel => PolicyAction::Punt,
     };
-    let ListedRule { priority, source, destination, inverted, .. } = *rule;
-    Some(PolicyRule { priority, source, destination, inverted, action })
+    let ListedRule { priority, source, destination, transport, inverted, .. } = *rule;
+    Some(PolicyRule { priority, source, destination, transport, inverted, action })
 }
 
 /// Room for the rules of all interfaces. Equal lists share it.

@@ -96,6 +96,13 @@ impl Mirror {
         self.keeps_routes = true;
     }
 
+    /// From now on the kernel gets the packets that rules may select by protocol or ports. Without this call the data path
+    /// follows these rules.
+    pub fn leave_transport(&mut self) {
+        self.rules.leaves_transport = true;
+        self.view_changed = true;
+    }
+
     /// Sets what is mixed into the hash of flows, from the next [`Self::commit`] on
     /// ([`fullview_plane::view::Policy::flow_seed`]).
     pub fn set_flow_seed(&mut self, seed: u64) {

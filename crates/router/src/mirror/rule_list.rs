@@ -1,11 +1,11 @@
 //! The rules of policy routing that packets of one interface and family meet, as the forwarding path follows them.
 //!
-//! What a rule says about anything except addresses is decided here. A rule that does not do anything to these packets is
-//! left out, and so are rules that no packet reaches. Packets whose fate the router cannot tell are left to the kernel, as
-//! packets without a route are in any case. So are those for prefixes of the table `local`, which each table has: the rule
-//! for that table may stand anywhere.
+//! What a rule says about anything except addresses, protocol and ports is decided here. A rule that does not do anything to
+//! these packets is left out, and so are rules that no packet reaches. Packets whose fate the router cannot tell are left to
+//! the kernel, as packets without a route are in any case. So are those for prefixes of the table `local`, which each table
+//! has: the rule for that table may stand anywhere.
 
-use fullview_plane::policy::{MOST_RULES, RulePrefix};
+use fullview_plane::policy::{MOST_RULES, RulePrefix, RuleTransport};
 
 use crate::netlink::event::{Rule, RuleSelector, RuleTarget};
 use crate::route::{LOCAL_TABLE, MAIN_TABLE};
@@ -15,6 +15,8 @@ pub(super) struct Ingress<'l> {
     pub link: &'l str,
     /// The name and the table of the VRF that the link belongs to.
     pub vrf: Option<(&'l str, u32)>,
+    /// Whether the data path knows protocols and ports.
+    pub knows_transport: bool,
 }
 
 /// How much of the address space a table has routes for.
@@ -32,6 +34,7 @@ pub(super) struct ListedRule {
     pub priority: u32,
     pub source: Option<RulePrefix>,
     pub destination: Option<RulePrefix>,
+    pub transport: RuleTransport,
     pub inverted: bool,
     pub action: ListedAction,
     /// Whether it may leave out some of these packets.
@@ -53,7 +56,7 @@ pub(super) enum ListedAction {
 /// Which packets of an interface a rule selects.
 enum Selection {
     None,
-    /// Those with these addresses.
+    /// Those with these addresses, protocols and ports.
     Some,
     /// Perhaps not all of those with these addresses.
     Uncertain,
@@ -79,18 +82,20 @@ impl Ingress<'_> {
     }
 
     fn selection(&self, selector: &RuleSelector) -> Selection {
-        let RuleSelector { ingress, source, destination, is_marked, has_others, inverted } = selector;
+        let RuleSelector { ingress, source, destination, transport, is_marked, has_others, inverted } =
+            selector;
         let is_here = ingress.as_ref().map_or(Some(true), |name| self.is_on(name));
         let selects_none = *is_marked || is_here == Some(false);
-        let is_certain = is_here.is_some() && !has_others;
-        let by_address = source.is_some() || destination.is_some();
+        let is_known = self.knows_transport || transport.is_any();
+        let is_certain = is_here.is_some() && is_known && !has_others;
+        let by_packet = source.is_some() || destination.is_some() || !transport.is_any();
         match (selects_none, inverted) {
             (true, false) => Selection::None,
             (true, true) => Selection::All,
             (false, true) if !is_certain => Selection::Unknown,
-            (false, true) if !by_address => Selection::None,
+            (false, true) if !by_packet => Selection::None,
             (false, false) if !is_certain => Selection::Uncertain,
-            (false, false) if !by_address => Selection::All,
+            (false, false) if !by_packet => Selection::All,
             (false, _) => Selection::Some,
         }
     }
@@ -121,11 +126,12 @@ impl Ingress<'_> {
     /// A rule as packets that arrive here meet it; `None` if they do not.
     fn listed(&self, rule: &Rule, coverage: &dyn Fn(u32) -> Coverage) -> Option<ListedRule> {
         let action = self.action(rule.target, coverage)?;
-        let RuleSelector { source, destination, inverted, .. } = rule.selector;
+        let RuleSelector { source, destination, transport, inverted, .. } = rule.selector;
         let all = ListedRule {
             priority: rule.priority,
             source: None,
             destination: None,
+            transport: RuleTransport::default(),
             inverted: false,
             action,
             is_uncertain: false,
@@ -133,7 +139,7 @@ impl Ingress<'_> {
         match self.selection(&rule.selector) {
             Selection::None => None,
             Selection::All => Some(all),
-            Selection::Some => Some(ListedRule { source, destination, inverted, ..all }),
+            Selection::Some => Some(ListedRule { source, destination, transport, inverted, ..all }),
             Selection::Uncertain => Some(ListedRule { source, destination, is_uncertain: true, ..all }),
             Selection::Unknown => Some(ListedRule { is_uncertain: true, ..all }),
         }
@@ -160,6 +166,7 @@ impl ListedRule {
             priority: 0,
             source: None,
             destination: None,
+            transport: RuleTransport::default(),
             inverted: false,
             action,
             is_uncertain: false,
@@ -167,8 +174,8 @@ impl ListedRule {
     }
 
     fn selects_all(&self) -> bool {
-        let by_address = self.source.is_some() || self.destination.is_some();
-        !(self.is_uncertain || self.inverted || by_address)
+        let by_packet = self.source.is_some() || self.destination.is_some() || !self.transport.is_any();
+        !(self.is_uncertain || self.inverted || by_packet)
     }
 
     /// What is done with its packets if not all of them may be among those that it selects.
@@ -281,8 +288,8 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: Ingress<'_> = Ingress { link: "eth1", vrf: None };
-    const IN_VRF: Ingress<'_> = Ingress { link: "eth2", vrf: Some(("red", 10)) };
+    const PLAIN: Ingress<'_> = Ingress { link: "eth1", vrf: None, knows_transport: true };
+    const IN_VRF: Ingress<'_> = Ingress { link: "eth2", vrf: Some(("red", 10)), knows_transport: true };
 
     fn all() -> RuleSelector {
         RuleSelector::default()
@@ -326,11 +333,12 @@ mod tests {
     }
 
     fn shown(rule: &ListedRule, list: &RuleList) -> String {
-        let selector = match (rule.source.or(rule.destination), rule.inverted) {
-            (None, false) => "all",
-            (None, true) => "none",
-            (Some(_), false) => "some",
-            (Some(_), true) => "others",
+        let by_packet = rule.source.or(rule.destination).is_some() || !rule.transport.is_any();
+        let selector = match (by_packet, rule.inverted) {
+            (false, false) => "all",
+            (false, true) => "none",
+            (true, false) => "some",
+            (true, true) => "others",
         };
         match rule.action {
             ListedAction::LookUp(table) => format!("{selector} {table}"),
@@ -419,6 +427,17 @@ mod tests {
         assert!(kernel.leaves_all() && kernel.leaves_some());
         let many = RuleList(vec![ListedRule::of_table(254); MOST_RULES + 1]);
         assert!(many.leaves_all() && RuleList(Vec::new()).leaves_all());
+    }
+
+    #[test]
+    fn what_rules_say_about_ports_is_left_where_the_data_path_knows_them() {
+        let udp = RuleTransport { protocol: Some(17), ..RuleTransport::default() };
+        let udp = RuleSelector { transport: udp, ..all() };
+        assert_eq!(both((100, udp.clone(), TABLE)), ["some 100, all 254", "some 100, all 10"]);
+        assert_eq!(both((100, not(udp.clone()), TABLE))[0], "others 100, all 254");
+        let ingress = Ingress { knows_transport: false, ..PLAIN };
+        assert_eq!(list(&ingress, &[(100, udp.clone(), TABLE)]), "all kernel, all 254");
+        assert_eq!(list(&ingress, &[(100, not(udp), TABLE)]), "all kernel, all 254");
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(super) struct RuleTable {
     is_listed: bool,
     /// The families that ever had a rule. A kernel may be built without rules for a family: it has only one table then.
     families: Vec<Family>,
+    /// Whether the kernel gets the packets that rules may select by protocol or ports.
+    pub leaves_transport: bool,
 }
 
 struct KnownRule {
@@ -126,8 +128,8 @@ mod tests {
         rules
     }
 
-    const PLAIN: Ingress<'_> = Ingress { link: "eth1", vrf: None };
-    const IN_VRF: Ingress<'_> = Ingress { link: "eth2", vrf: Some(("red", 10)) };
+    const PLAIN: Ingress<'_> = Ingress { link: "eth1", vrf: None, knows_transport: true };
+    const IN_VRF: Ingress<'_> = Ingress { link: "eth2", vrf: Some(("red", 10)), knows_transport: true };
 
     /// The only table in which packets of an interface are looked up.
     fn table(rules: &RuleTable, ingress: &Ingress<'_>) -> Option<u32> {

@@ -176,7 +176,8 @@ impl Sources<'_> {
     fn lookups(&self, link: &Link) -> InterfaceLookups {
         let vrf = self.links.vrf(link.index).map(|vrf| vrf.name.as_str());
         let own_table = self.links.table(link.index);
-        let ingress = Ingress { link: &link.name, vrf: vrf.map(|vrf| (vrf, own_table)) };
+        let (vrf, knows_transport) = (vrf.map(|vrf| (vrf, own_table)), !self.rules.leaves_transport);
+        let ingress = Ingress { link: &link.name, vrf, knows_transport };
         let list = |family| self.rules.list(family, &ingress, &|table| self.routing.coverage(family, table));
         let lists = [Family::Inet, Family::Inet6].map(list);
         InterfaceLookups::new(own_table, lists, self.links.follows_kernel)

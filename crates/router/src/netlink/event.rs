@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use fullview_plane::interface::InterfaceAddress;
-use fullview_plane::policy::RulePrefix;
+use fullview_plane::policy::{RulePrefix, RuleTransport};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_table::Family;
 
@@ -70,9 +70,11 @@ pub struct RuleSelector {
     pub source: Option<RulePrefix>,
     /// Their destinations (`to`).
     pub destination: Option<RulePrefix>,
+    /// Their protocol and ports (`ipproto`, `sport`, `dport`).
+    pub transport: RuleTransport,
     /// They have a mark (`fwmark`), which forwarded packets do not have.
     pub is_marked: bool,
-    /// They have something else that the router does not look at: TOS, ports, what an unknown attribute asks for.
+    /// They have something else that the router does not look at: TOS, what an unknown attribute asks for.
     pub has_others: bool,
     /// It selects all other packets instead (`not`).
     pub inverted: bool,

@@ -49,6 +49,13 @@ pub const FRA_TABLE: u16 = 15;
 pub const FRA_FWMASK: u16 = 16;
 pub const FRA_PAD: u16 = 18;
 pub const FRA_L3MDEV: u16 = 19;
+#[cfg(test)]
+pub const FRA_IP_PROTO: u16 = 22;
+#[cfg(test)]
+pub const FRA_DPORT_RANGE: u16 = 24;
+/// Linux 6.15.
+pub const FRA_SPORT_MASK: u16 = 28;
+pub const FRA_DPORT_MASK: u16 = 29;
 
 pub const IFLA_ADDRESS: u16 = 1;
 pub const IFLA_IFNAME: u16 = 3;

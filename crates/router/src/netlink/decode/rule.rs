@@ -1,10 +1,10 @@
 //! Rules of policy routing.
 
-use fullview_plane::policy::RulePrefix;
+use fullview_plane::policy::{RulePorts, RulePrefix, RuleTransport};
 use fullview_table::Family;
 use netlink_packet_core::{Nla, Parseable};
 use netlink_packet_route::AddressFamily;
-use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader, RulePortRange};
 
 use super::attribute::{Attribute, Attributes, attributes, find_u32, find_value, ip, name};
 use crate::netlink::event::{Rule, RuleSelector, RuleTarget};
@@ -38,12 +38,12 @@ fn inverts(header: &RuleHeader) -> bool {
 
 /// `None` if a prefix has a length but no address.
 fn selector<'a>(header: &RuleHeader, attributes: &impl Attributes<'a>) -> Option<RuleSelector> {
-    let is_other =
-        |attribute| matches!(role(attribute), AttributeRole::SelectsByOthers | AttributeRole::Unknown);
+    let is_other = |attribute| role(attribute) == AttributeRole::Unknown;
     Some(RuleSelector {
         ingress: find_value(attributes, uapi::FRA_IIFNAME).map(name),
         source: prefix(attributes, uapi::FRA_SRC, header.src_len)?,
         destination: prefix(attributes, uapi::FRA_DST, header.dst_len)?,
+        transport: transport(attributes),
         is_marked: is_marked(attributes),
         has_others: header.tos != 0 || attributes.clone().any(is_other),
         inverted: inverts(header),
@@ -57,6 +57,20 @@ fn prefix<'a>(attributes: &impl Attributes<'a>, kind: u16, len: u8) -> Option<Op
     }
     let address = ip(find_value(attributes, kind)?)?;
     Some(Some(RulePrefix { address, len }))
+}
+
+fn transport<'a>(attributes: &impl Attributes<'a>) -> RuleTransport {
+    let mut transport = RuleTransport::default();
+    let ports = |RulePortRange { start: first, end: last }| Some(RulePorts { first, last });
+    for attribute in attributes.clone() {
+        match RuleAttribute::parse(&attribute) {
+            Ok(RuleAttribute::IpProtocol(protocol)) => transport.protocol = Some(u8::from(protocol)),
+            Ok(RuleAttribute::SourcePortRange(range)) => transport.source = ports(range),
+            Ok(RuleAttribute::DestinationPortRange(range)) => transport.destination = ports(range),
+            _ => {}
+        }
+    }
+    transport
 }
 
 /// Whether packets need a mark. Without a mask all bits of a mark count.
@@ -88,11 +102,9 @@ fn target<'a>(header: &RuleHeader, attributes: &impl Attributes<'a>) -> RuleTarg
 /// What an attribute does to a rule.
 #[derive(PartialEq, Eq)]
 enum AttributeRole {
-    /// It keeps no packet from the rule that the rest of the selector does not, and the rule from none of its table's
+    /// It keeps no packet from the rule that the selector does not, and the rule from none of its table's
     /// routes.
     Neither,
-    /// It may keep packets from the rule.
-    SelectsByOthers,
     /// It is not known here, or may keep the rule from routes of its table.
     Unknown,
 }
@@ -112,18 +124,22 @@ fn role(attribute: Attribute<'_>) -> AttributeRole {
             | RuleAttribute::Source(_)
             | RuleAttribute::Destination(_)
             | RuleAttribute::FwMark(_)
-            | RuleAttribute::FwMask(_),
-        ) => true,
-        Ok(
-            RuleAttribute::IpProtocol(_)
+            | RuleAttribute::FwMask(_)
+            | RuleAttribute::IpProtocol(_)
             | RuleAttribute::SourcePortRange(_)
             | RuleAttribute::DestinationPortRange(_),
-        ) => return AttributeRole::SelectsByOthers,
-        Ok(RuleAttribute::Other(other)) => other.kind() == uapi::FRA_PAD,
+        ) => true,
+        Ok(RuleAttribute::Other(other)) => other.kind() == uapi::FRA_PAD || compares_whole_port(attribute),
         // The library rejects names that are not UTF-8.
         _ => attribute.kind() == uapi::FRA_IIFNAME,
     };
     if is_neither { AttributeRole::Neither } else { AttributeRole::Unknown }
+}
+
+/// Whether it is the mask that newer kernels report for each rule with a single port.
+fn compares_whole_port(attribute: Attribute<'_>) -> bool {
+    let is_mask = matches!(attribute.kind(), uapi::FRA_SPORT_MASK | uapi::FRA_DPORT_MASK);
+    is_mask && attribute.value() == u16::MAX.to_ne_bytes()
 }
 
 /// All that does not change while the rule exists. Its flags change: they say whether its interfaces exist.
@@ -214,6 +230,13 @@ mod tests {
         assert!(selector(&[], &[(uapi::FRA_FWMARK, &[7; 4])]).is_marked, "without a mask");
         assert!(selector(&[], &[(UNHEARD_OF, &[0; 4])]).has_others);
         assert!(selector(&[(3, 4)], &[]).has_others, "TOS");
+        let ports = [1000u16, 2000].map(u16::to_ne_bytes).concat();
+        let transport = selector(&[], &[(uapi::FRA_IP_PROTO, &[17]), (uapi::FRA_DPORT_RANGE, &ports)]);
+        let destination = Some(RulePorts { first: 1000, last: 2000 });
+        let wanted = RuleTransport { protocol: Some(17), source: None, destination };
+        assert_eq!(transport, RuleSelector { transport: wanted, ..all });
+        let mask = |mask: u16| selector(&[], &[(uapi::FRA_DPORT_MASK, &mask.to_ne_bytes())]).has_others;
+        assert_eq!([u16::MAX, 0xff00].map(mask), [false, true]);
         let mut body = vec![uapi::AF_INET, 0, 24, 0, 254, 0, 0, FR_ACT_TO_TBL, 0, 0, 0, 0];
         assert_eq!(rule(&body), None, "a length without an address");
         body[2] = 0;
