@@ -1134,40 +1134,6 @@ static __always_inline int forward_or_pass(struct frame frame, struct stripped_t
 	return send(frame, hop);
 }
 
-static __always_inline int forward_xdp(struct xdp_md *xdp, _Bool is_observed, _Bool is_multi_buffer)
-{
-	struct frame frame = { .context = xdp, .is_multi_buffer = is_multi_buffer };
-	struct stripped_tag none = {};
-
-	return forward_or_pass(frame, none, is_observed);
-}
-
-/* For interfaces whose driver leaves tags in the frames. */
-SEC("xdp")
-int forward(struct xdp_md *xdp)
-{
-	return forward_xdp(xdp, 0, 0);
-}
-
-SEC("xdp")
-int forward_observed(struct xdp_md *xdp)
-{
-	return forward_xdp(xdp, 1, 0);
-}
-
-/* For drivers that receive a frame into several buffers, because the MTU is larger than one. */
-SEC("xdp.frags")
-int forward_multi(struct xdp_md *xdp)
-{
-	return forward_xdp(xdp, 0, 1);
-}
-
-SEC("xdp.frags")
-int forward_multi_observed(struct xdp_md *xdp)
-{
-	return forward_xdp(xdp, 1, 1);
-}
-
 /* A call of a function of the kernel. Its number is that of the function's type in the running kernel, which
  * src/engine/bound_program.rs fills in: aya knows no such calls. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -1187,38 +1153,67 @@ static __always_inline void read_stripped_tag(struct xdp_md *frame, struct strip
 		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
 }
 
-static __always_inline int forward_xdp_bound(struct xdp_md *xdp, _Bool is_observed, _Bool is_multi_buffer)
+/* What the entry points at XDP do; the arguments after the frame are constants of each. */
+static __always_inline int forward_xdp(struct xdp_md *xdp, _Bool is_bound, _Bool is_observed,
+				       _Bool is_multi_buffer)
 {
 	struct frame frame = { .context = xdp, .is_multi_buffer = is_multi_buffer };
 	struct stripped_tag tag = {};
 
-	read_stripped_tag(xdp, &tag);
+	if (is_bound)
+		read_stripped_tag(xdp, &tag);
 	return forward_or_pass(frame, tag, is_observed);
+}
+
+/* For interfaces whose driver leaves tags in the frames. */
+SEC("xdp")
+int forward(struct xdp_md *xdp)
+{
+	return forward_xdp(xdp, 0, 0, 0);
+}
+
+SEC("xdp")
+int forward_observed(struct xdp_md *xdp)
+{
+	return forward_xdp(xdp, 0, 1, 0);
+}
+
+/* For drivers that receive a frame into several buffers, because the MTU is larger than one. */
+SEC("xdp.frags")
+int forward_multi(struct xdp_md *xdp)
+{
+	return forward_xdp(xdp, 0, 0, 1);
+}
+
+SEC("xdp.frags")
+int forward_multi_observed(struct xdp_md *xdp)
+{
+	return forward_xdp(xdp, 0, 1, 1);
 }
 
 /* For interfaces whose driver may strip tags and can tell them. Such a program is bound to one interface. */
 SEC("xdp")
 int forward_bound(struct xdp_md *xdp)
 {
-	return forward_xdp_bound(xdp, 0, 0);
+	return forward_xdp(xdp, 1, 0, 0);
 }
 
 SEC("xdp")
 int forward_bound_observed(struct xdp_md *xdp)
 {
-	return forward_xdp_bound(xdp, 1, 0);
+	return forward_xdp(xdp, 1, 1, 0);
 }
 
 SEC("xdp.frags")
 int forward_bound_multi(struct xdp_md *xdp)
 {
-	return forward_xdp_bound(xdp, 0, 1);
+	return forward_xdp(xdp, 1, 0, 1);
 }
 
 SEC("xdp.frags")
 int forward_bound_multi_observed(struct xdp_md *xdp)
 {
-	return forward_xdp_bound(xdp, 1, 1);
+	return forward_xdp(xdp, 1, 1, 1);
 }
 
 static __always_inline int forward_at_tcx(struct __sk_buff *skb, _Bool is_observed)
