@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::error::{DaemonError, netlink, system};
 use super::wakeup::Wakeup;
+use crate::log;
 use crate::netlink::decode::{self, Messages};
 use crate::netlink::event::{ControlEvent, Link};
 use crate::netlink::socket::{Received, RouteSocket, SocketError};
@@ -80,13 +81,27 @@ fn lock(state: &Mutex<AlarmState>) -> MutexGuard<'_, AlarmState> {
 
 fn watch(mut socket: RouteSocket, state: &Mutex<AlarmState>, stop: &AtomicBool, wakeup: &Wakeup) {
     while !stop.load(Ordering::Relaxed) {
-        let mut fds = [socket.as_fd(), wakeup.fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        let waited = poll(&mut fds, None);
-        let is_over = !matches!(waited, Ok(_) | Err(Errno::INTR));
-        // Without this thread the router's thread leaves failed links, only later.
-        if is_over || receive(&mut socket, state).is_err() {
-            return lock(state).forget();
+        if let Err(error) = wait_and_receive(&mut socket, state, wakeup) {
+            // What is noted would stay noted when the links work again.
+            lock(state).forget();
+            return log::warning(&format!(
+                "the thread that watches links has ended: {error}; failed links are left when the router's thread follows the \
+                 kernel"
+            ));
         }
+    }
+}
+
+/// Waits for messages, or until the thread is to end.
+fn wait_and_receive(
+    socket: &mut RouteSocket,
+    state: &Mutex<AlarmState>,
+    wakeup: &Wakeup,
+) -> Result<(), SocketError> {
+    let mut fds = [socket.as_fd(), wakeup.fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    match poll(&mut fds, None) {
+        Ok(_) | Err(Errno::INTR) => receive(socket, state),
+        Err(error) => Err(SocketError::System { what: "waiting for messages", source: error.into() }),
     }
 }
 
@@ -140,5 +155,60 @@ impl AlarmState {
         for link in std::mem::take(&mut self.failed).values() {
             self.note.iter().for_each(|note| note(link, false));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use fullview_plane::wire::ethernet::Mac;
+
+    use super::*;
+    use crate::netlink::event::LinkKind;
+
+    fn link(index: LinkIndex, up: bool) -> Link {
+        let (name, kind) = (format!("eth{index}"), LinkKind::Other);
+        Link { index, name, mac: Mac([2; 6]), mtu: 1500, mtu6: None, up, carrier: up, kind, master: None }
+    }
+
+    /// A state, and the links that it has noted as failed.
+    fn noted() -> (AlarmState, Arc<Mutex<BTreeSet<LinkIndex>>>) {
+        let failed = Arc::<Mutex<BTreeSet<LinkIndex>>>::default();
+        let noted = Arc::clone(&failed);
+        let note = move |link: &Link, has_failed| {
+            let mut noted = noted.lock().unwrap();
+            if has_failed {
+                noted.insert(link.index)
+            } else {
+                noted.remove(&link.index)
+            };
+        };
+        (AlarmState { note: Some(Box::new(note)), ..AlarmState::default() }, failed)
+    }
+
+    #[test]
+    fn a_link_is_noted_until_it_works_again() {
+        let (mut state, failed) = noted();
+        [link(1, true), link(2, false), link(3, false), link(2, true)].map(|link| state.follow(link));
+        assert_eq!(*failed.lock().unwrap(), [3].into());
+        state.forget();
+        assert!(failed.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn removed_links_are_forgotten_when_many_more_were_removed() {
+        let (mut state, failed) = noted();
+        let most = MOST_REMOVED as LinkIndex;
+        for index in 1..=3 * most {
+            state.follow(link(index, false));
+            state.remove(index);
+        }
+        assert_eq!(*failed.lock().unwrap(), (2 * most + 1..=3 * most).collect());
+        assert_eq!((state.failed.len(), state.removed.len()), (MOST_REMOVED, MOST_REMOVED));
+        // A link that worked until it was removed is not noted, and takes no other one's place.
+        state.follow(link(1, true));
+        state.remove(1);
+        assert_eq!((state.failed.len(), state.removed.len()), (MOST_REMOVED, MOST_REMOVED));
     }
 }
