@@ -197,6 +197,10 @@ pub struct ForwardArgs {
     /// The language of the rules
     #[arg(long, value_name = "LANGUAGE", default_value = "pf", requires = "filter")]
     pub filter_language: FilterLanguage,
+    /// Take the place of the running router with the same control socket, which ends: programs in the kernel change without a lost
+    /// packet. If none runs, just start
+    #[arg(long, conflicts_with = "read")]
+    pub takeover: bool,
     /// How much to write to standard error
     #[arg(long, value_name = "LEVEL", default_value = "notice")]
     pub log_level: LogLevel,

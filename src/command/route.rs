@@ -16,7 +16,7 @@ use crate::args::operations::OperationsArgs;
 
 pub fn run(args: &ForwardArgs) -> anyhow::Result<RouterCounts> {
     let config = args.config.as_deref().map_or_else(|| Ok(from_flags(args)), config::load)?;
-    Ok(launch::run(&config, args.config.clone())?)
+    Ok(launch::run(&config, args.config.clone(), args.takeover)?)
 }
 
 /// The configuration that says the same as the flags. It is checked, and refused, as a file is.

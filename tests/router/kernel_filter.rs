@@ -54,8 +54,18 @@ impl FilterLab {
         std::fs::write(self.rules(), rules).unwrap();
     }
 
-    fn start(&self) -> Program {
+    pub fn start(&self) -> Program {
         self.start_between("eth1,eth2")
+    }
+
+    /// Starts a router that takes the running one's place.
+    #[cfg(feature = "bpf")]
+    pub fn take_over(&self) -> Program {
+        let rules = self.rules();
+        let more = ["--takeover", "--filter", rules.to_str().unwrap()];
+        let options = self.options.iter().map(String::as_str);
+        let options: Vec<&str> = options.chain(self.control.options()).chain(more).collect();
+        forward(&self.lab.router, "eth1,eth2", &options)
     }
 
     fn start_between(&self, interfaces: &str) -> Program {
@@ -78,7 +88,7 @@ impl FilterLab {
         ask_by_program(socket.as_ref(), &format!("show {what}")).1
     }
 
-    fn has_fence(&self) -> bool {
+    pub fn has_fence(&self) -> bool {
         self.lab.router.command("nft list tables").contains("fullview_fence")
     }
 }

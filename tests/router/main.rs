@@ -18,6 +18,8 @@ mod flaps;
 mod fresh;
 mod frr;
 mod full_view;
+#[cfg(feature = "bpf")]
+mod handover;
 mod ipfix;
 #[cfg(feature = "bpf")]
 mod jumbo;

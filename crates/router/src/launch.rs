@@ -6,10 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::config::{self, ConfigError, RouterConfig};
-use crate::daemon::{self, DaemonError, EngineChoice, RouterCounts, Shared, WatchHub};
+use crate::control::takeover::RunningRouter;
+use crate::daemon::{self, DaemonError, EngineChoice, InterfaceLocks, RouterCounts, Shared, WatchHub};
+use crate::error::BadInput;
+use crate::events::EventKind;
 use crate::log;
+use crate::notify;
 use crate::operations::{Operations, OperationsError, PreparedOperations};
+use crate::options::OperationsOptions;
 use crate::privileges::{self, PrivilegeError};
+use crate::takeover::{Predecessor, TakeoverError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
@@ -25,23 +31,32 @@ pub enum LaunchError {
     Log(#[source] io::Error),
     #[error("the router's queue of queries")]
     Queries(#[source] io::Error),
+    #[error("{0}")]
+    Takeover(#[from] TakeoverError),
+    #[error("{0}")]
+    BadInput(#[from] BadInput),
     #[error("signals cannot be handled")]
     Signals(#[source] ctrlc::Error),
 }
 
 /// Forwards until the program is asked to end; returns what was counted. `file` is the configuration's file, if a reload
-/// may read it again.
-pub fn run(config: &RouterConfig, file: Option<PathBuf>) -> Result<RouterCounts, LaunchError> {
+/// may read it again. With `takes_over` the router takes the place of the one at its control socket, if there is one.
+pub fn run(
+    config: &RouterConfig,
+    file: Option<PathBuf>,
+    takes_over: bool,
+) -> Result<RouterCounts, LaunchError> {
     config::check(config)?;
     log::set_level(config.router.log_level);
     let options = config::router_options(config)?;
-    let choice = EngineChoice::of(&options)?;
+    let operations = config::operations_options(config);
+    let mut predecessor = if takes_over { find_predecessor(config, &operations)? } else { None };
+    let choice = EngineChoice::of(&options, predecessor.as_ref().map(Predecessor::router))?;
     daemon::check_host(&options, &choice)?;
-    let _locks = daemon::lock(&options.interfaces)?;
+    let mut locks = lock_free(&options.interfaces, predecessor.as_ref())?;
     let reloadable = file.map(|path| (path, config.clone()));
     // From here to `log::start` no thread may start: the signal mask and the confinement hold for threads started later.
-    let operations = config::operations_options(config);
-    let prepared = PreparedOperations::open(&operations, reloadable)?;
+    let prepared = PreparedOperations::open(&operations, reloadable, predecessor.as_mut())?;
     privileges::confine(config.confine.user.as_deref(), config.confine.seccomp)?;
     log::start().map_err(LaunchError::Log)?;
     log::line(&choice.line);
@@ -49,9 +64,46 @@ pub fn run(config: &RouterConfig, file: Option<PathBuf>) -> Result<RouterCounts,
     let hub = WatchHub::sampling(operations.export.map(|export| export.sample));
     let shared = Arc::new(Shared { hub: Arc::new(hub), events: Arc::default() });
     let (queue, queries) = daemon::open_query_queue().map_err(LaunchError::Queries)?;
-    let router = daemon::start(&options, &choice, queue, &shared, &stop)?;
-    let _operations = Operations::start(prepared, &options.interfaces, &queries, &shared)?;
+    let router = daemon::start(&options, &choice, queue, &shared, &stop, predecessor.as_mut())?;
+    if let Some(predecessor) = predecessor {
+        record_takeover(predecessor.router(), &shared);
+        locks.inherit(predecessor.release());
+    }
+    let _operations = Operations::start(prepared, (&options.interfaces, locks), &queries, &shared)?;
+    notify::ready();
     Ok(router.run(&stop)?)
+}
+
+fn find_predecessor(
+    config: &RouterConfig,
+    operations: &OperationsOptions,
+) -> Result<Option<Predecessor>, LaunchError> {
+    let socket = operations.control.as_deref().ok_or_else(|| {
+        BadInput("--takeover needs the socket of the running router: give both routers the same --name or --control".into())
+    })?;
+    let found = Predecessor::find(socket, config.confine.user.as_deref())?;
+    if found.is_none() {
+        log::line(&format!("no router answers at {}: nothing is taken over", socket.display()));
+    }
+    Ok(found)
+}
+
+/// Locks the interfaces whose locks another router does not hand over.
+fn lock_free(
+    interfaces: &[String],
+    predecessor: Option<&Predecessor>,
+) -> Result<InterfaceLocks, DaemonError> {
+    let is_free = |name: &&String| predecessor.is_none_or(|router| router.interface(name).is_none());
+    daemon::lock(interfaces.iter().filter(is_free))
+}
+
+fn record_takeover(before: &RunningRouter, shared: &Shared) {
+    let mut text = format!("this router has taken the place of process {}", before.process);
+    if before.filters {
+        text += "; states of its filter are not taken over: connections that only a state passed begin anew";
+    }
+    log::line(&text);
+    shared.events.record(EventKind::Router, &text);
 }
 
 /// Makes a flag that is set when the program is asked to end (SIGINT, SIGTERM).

@@ -36,6 +36,20 @@ impl XdpCounters {
         self.reasons.get(number + 1).map_or(0, |reasons| reasons[reason as usize - 1])
     }
 
+    /// The counters of one interface, or of none, whose packets were not forwarded as often as `refused` says.
+    pub fn of_one(
+        interface: Option<u16>,
+        traffic: InterfaceCounters,
+        refused: impl Fn(XdpReason) -> u64,
+    ) -> XdpCounters {
+        let place = interface.map_or(0, |number| usize::from(number) + 1);
+        let mut interfaces = vec![InterfaceCounters::default(); place];
+        interfaces.last_mut().into_iter().for_each(|last| *last = traffic);
+        let mut reasons = vec![[0; REASONS]; place + 1];
+        XdpReason::ALL.into_iter().for_each(|reason| reasons[place][reason as usize - 1] = refused(reason));
+        XdpCounters { interfaces, reasons }
+    }
+
     /// Packets passed to the kernel for any reason.
     pub fn all_passed(&self) -> u64 {
         let passed = XdpReason::ALL.into_iter().filter(|reason| !reason.drops());

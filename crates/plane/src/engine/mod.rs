@@ -3,8 +3,10 @@
 //! The tables stay in this process, where the framework applies every change. [`Engine::sync`] copies the changed blocks to
 //! the idle one of two generations in BPF maps and switches the program to it; `generation.rs` explains why no packet sees
 //! a mixture. The program passes every packet that it does not forward to the kernel unchanged, so the kernel must have
-//! the same routes. When this process ends, however it ends, the kernel removes the program and forwards alone.
+//! the same routes. When this process ends, however it ends, the kernel removes the program and forwards alone, unless another process
+//! has taken the links over ([`Engine::take_links`]).
 
+use std::collections::BTreeMap;
 use std::io;
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
@@ -89,6 +91,12 @@ pub struct Engine {
     /// The interfaces that the program has to be attached to; the first ones are.
     wanted: Vec<(u32, AttachMode)>,
     attached: Vec<OwnedFd>,
+    /// Whether the programs wait for the links of another process.
+    awaits_links: bool,
+    /// Links of another process by the index of their interface, and the programs for them: a program is loaded before, because
+    /// the kernel takes long to verify it.
+    taken_links: BTreeMap<u32, OwnedFd>,
+    ready: BTreeMap<u32, OwnedFd>,
 }
 
 impl Engine {
@@ -147,6 +155,9 @@ impl Engine {
             is_observed: false,
             wanted: Vec::new(),
             attached: Vec::new(),
+            awaits_links: false,
+            taken_links: BTreeMap::new(),
+            ready: BTreeMap::new(),
         })
     }
 
@@ -244,6 +255,9 @@ impl Engine {
     }
 
     fn attach_all(&mut self) -> Result<(), EngineError> {
+        if self.awaits_links {
+            return self.make_ready();
+        }
         for at in self.attached.len()..self.wanted.len() {
             let (ifindex, mode) = self.wanted[at];
             let (attached, mode) = self.attach_now(ifindex, mode)?;
@@ -256,14 +270,44 @@ impl Engine {
     /// Attaches the program; returns the mode that the driver took. It refuses programs that need each frame in one buffer if
     /// the MTU is larger.
     fn attach_now(&mut self, ifindex: u32, mode: AttachMode) -> Result<(OwnedFd, AttachMode), EngineError> {
-        let refused = match attach(&self.loaded_program(ifindex, mode)?, ifindex, mode) {
+        let refused = match self.attach_or_replace(ifindex, mode) {
             Ok(attached) => return Ok((attached, mode)),
             Err(refused) => refused,
         };
-        let Some(mode) = mode.for_large_frames() else { return Err(refused.into()) };
-        let attached = attach(&self.loaded_program(ifindex, mode)?, ifindex, mode);
+        let Some(mode) = mode.for_large_frames() else { return Err(refused) };
+        let attached = self.attach_or_replace(ifindex, mode);
         // What was refused first is what can be mended.
-        attached.map(|attached| (attached, mode)).map_err(|_| refused.into())
+        attached.map(|attached| (attached, mode)).map_err(|_| refused)
+    }
+
+    fn make_ready(&mut self) -> Result<(), EngineError> {
+        for at in 0..self.wanted.len() {
+            let (ifindex, mode) = self.wanted[at];
+            if !self.ready.contains_key(&ifindex) {
+                let program = self.loaded_program(ifindex, mode)?;
+                self.ready.insert(ifindex, program);
+            }
+        }
+        Ok(())
+    }
+
+    /// Attaches the program, or puts it in the place of another process's program.
+    fn attach_or_replace(&mut self, ifindex: u32, mode: AttachMode) -> Result<OwnedFd, EngineError> {
+        // What is ready is for the first mode that is tried.
+        let program = match self.ready.remove(&ifindex) {
+            Some(program) => program,
+            None => self.loaded_program(ifindex, mode)?,
+        };
+        let Some(link) = self.taken_links.remove(&ifindex) else {
+            return Ok(attach(&program, ifindex, mode)?);
+        };
+        match replace(&link, &program, ifindex) {
+            Ok(()) => Ok(link),
+            Err(refused) => {
+                self.taken_links.insert(ifindex, link);
+                Err(refused.into())
+            }
+        }
     }
 
     /// The program for an interface, loaded.
@@ -308,6 +352,7 @@ impl Engine {
             return Ok(());
         }
         self.is_observed = is_observed;
+        self.ready.clear();
         let replaced = self.replace_all();
         self.is_observed = if replaced.is_ok() { is_observed } else { !is_observed };
         replaced
@@ -320,6 +365,50 @@ impl Engine {
             replace(&self.attached[at], &program, ifindex)?;
         }
         Ok(())
+    }
+
+    /// Has the programs attached by [`Self::take_links`] only, however often [`Self::sync`] is called before. Call this before
+    /// the first [`Self::sync`].
+    pub fn await_links(&mut self) {
+        self.awaits_links = true;
+    }
+
+    /// Attaches the programs: by these links of another process ([`Self::link`]), by the index of their interface, where the
+    /// program takes the other one's place without a moment in between; and by links of its own at the other interfaces.
+    ///
+    /// # Errors
+    /// The kernel refuses a program. Interfaces before the refused one have theirs.
+    pub fn take_links(&mut self, links: BTreeMap<u32, OwnedFd>) -> Result<(), EngineError> {
+        (self.awaits_links, self.taken_links) = (false, links);
+        let attached = if self.serves { self.attach_all() } else { Ok(()) };
+        self.ready.clear();
+        // Those that are left are of interfaces that do not need them: without the other process, the kernel forwards there.
+        self.taken_links.clear();
+        attached
+    }
+
+    /// A descriptor of the link to an interface, for a process that takes the program's place. `None` if the program is not
+    /// attached there.
+    pub fn link(&self, ifindex: u32) -> Result<Option<OwnedFd>, EngineError> {
+        let links = self.wanted.iter().zip(&self.attached);
+        let of_interface = links.filter(|((wanted, _), _)| *wanted == ifindex).map(|(_, link)| link);
+        let copied = of_interface.last().map(|link| link.as_fd().try_clone_to_owned());
+        copied.transpose().map_err(EngineError::Descriptor)
+    }
+
+    /// Puts the programs back to where another process may have replaced them.
+    ///
+    /// # Errors
+    /// The kernel refuses a program, and all of them are detached.
+    pub fn take_back(&mut self) -> Result<(), EngineError> {
+        let replaced = self.replace_all();
+        self.or_detach(replaced)
+    }
+
+    /// Waits until no packet is in a program that was replaced. The counters are final then.
+    pub fn settle(&mut self) -> Result<(), EngineError> {
+        // This stores what is there already; generation.rs says what such a call waits for.
+        Ok(self.current.set(0, &self.generations[1].map, 0)?)
     }
 
     /// Detaches the program after an error, because stale tables must not forward.

@@ -15,6 +15,7 @@ mod passes;
 mod rules;
 mod sources;
 mod tags;
+mod takeover;
 mod updates;
 mod vrfs;
 mod watchdog;

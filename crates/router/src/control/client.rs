@@ -1,6 +1,8 @@
 //! The client's end of the control socket.
 
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,6 +12,7 @@ use serde_json::Value;
 
 use super::request::Request;
 use super::{Answer, MAX_ANSWER, read_line, write_line};
+use crate::service::descriptors;
 
 /// How long the router may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -55,17 +58,54 @@ impl Client {
 
     /// Sends a request, and waits for the answer as JSON.
     pub fn ask_raw(&mut self, request: &Request) -> Result<Value, AskError> {
-        let line =
-            self.exchange(request).map_err(|source| AskError::Broken { path: self.path.clone(), source })?;
-        match self.understand(&line)? {
-            Answer::Ok(value) => Ok(value),
-            Answer::Error(message) => Err(AskError::Refused(message)),
-        }
+        let line = self.exchange(request).map_err(|source| self.broken(source))?;
+        self.accept(&line)
     }
 
     /// Sends a request, and waits for an answer of that type.
     pub fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, AskError> {
         let value = self.ask_raw(request)?;
+        self.read(value)
+    }
+
+    /// As [`Self::ask`], with the descriptors that come with the answer.
+    pub fn ask_with_descriptors<T: DeserializeOwned>(
+        &mut self,
+        request: &Request,
+    ) -> Result<(T, Vec<OwnedFd>), AskError> {
+        // Nothing is buffered: the router sends nothing but answers.
+        let stream = self.stream.get_mut();
+        let received =
+            write_line(stream, request).and_then(|()| descriptors::receive_line(stream, MAX_ANSWER));
+        let (line, descriptors) = received.map_err(|source| self.broken(source))?;
+        let value = self.accept(&line)?;
+        Ok((self.read(value)?, descriptors))
+    }
+
+    /// The user that the router's socket belongs to.
+    pub fn server_user(&self) -> io::Result<u32> {
+        descriptors::peer_user(self.stream.get_ref())
+    }
+
+    /// Closes this end of the connection, and waits until the router closes the other one.
+    pub fn close(&mut self) -> Result<(), AskError> {
+        let closed = self.stream.get_ref().shutdown(Shutdown::Write);
+        let closed = closed.and_then(|()| self.stream.read_to_end(&mut Vec::new()));
+        closed.map(drop).map_err(|source| self.broken(source))
+    }
+
+    fn broken(&self, source: io::Error) -> AskError {
+        AskError::Broken { path: self.path.clone(), source }
+    }
+
+    fn accept(&self, line: &[u8]) -> Result<Value, AskError> {
+        match self.understand(line)? {
+            Answer::Ok(value) => Ok(value),
+            Answer::Error(message) => Err(AskError::Refused(message)),
+        }
+    }
+
+    fn read<T: DeserializeOwned>(&self, value: Value) -> Result<T, AskError> {
         serde_json::from_value(value).map_err(|source| AskError::Strange { path: self.path.clone(), source })
     }
 

@@ -6,14 +6,15 @@
 //! "nonsense"                              {"error":"..."}
 //! ```
 //!
-//! [`server`] answers through a `Responder`, [`client`] asks. [`request`], [`status`] and [`filter`] have what passes
-//! between them.
+//! [`server`] answers through a `Responder`, [`client`] asks. [`request`], [`status`], [`filter`] and [`takeover`] have what
+//! passes between them.
 
 pub mod client;
 pub mod filter;
 pub mod request;
 pub mod server;
 pub mod status;
+pub mod takeover;
 
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -103,9 +104,13 @@ fn read_line(input: &mut impl BufRead, longest: u64) -> io::Result<Option<Vec<u8
 }
 
 fn write_line(output: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    output.write_all(&line(value)?)
+}
+
+fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
-    output.write_all(&line)
+    Ok(line)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::filter::{FilterQuery, StatesQuery, TableChange, TableQuery, TableTest};
+use super::takeover::{HandOverQuery, TakeoverQuery};
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +43,14 @@ pub enum Request {
     Noted,
     /// Reads the configuration file again. The answer is a text that says which configuration is in force.
     Reload,
+    /// Begins a takeover: [`super::takeover::RunningRouter`], with descriptors. Unless [`Request::TakenOver`] follows, it ends
+    /// with the connection, and the router goes on.
+    TakeOver(TakeoverQuery),
+    /// An interface: [`super::takeover::HandedOver`], with descriptors.
+    HandOver(HandOverQuery),
+    /// The client forwards now: a list of [`super::takeover::ProgramCounts`]. The router ends when the client closes its end
+    /// of the connection; the router's end is closed when it has ended.
+    TakenOver,
 }
 
 /// The routes to list.

@@ -1,5 +1,6 @@
 //! What workers and programs in the kernel have counted, readable while they work.
 
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -28,6 +29,25 @@ pub trait PathCounts {
     /// Frames that a program in the kernel did not forward: for each interface they came in by, the count of each reason.
     fn program_by_interface(&self) -> Result<Vec<NamedCounts>, DaemonError> {
         Ok(Vec::new())
+    }
+}
+
+/// A data path that another process can take over while it forwards. Workers cannot be: they end, and others begin.
+pub trait HandOver: PathCounts {
+    /// The link of a port's program, and the index of its interface. From now on the path leaves the links as they are, and only
+    /// keeps its tables up to date.
+    fn hand_over(&mut self, _port: u16) -> Result<Option<(u32, OwnedFd)>, DaemonError> {
+        Ok(None)
+    }
+
+    /// The other process failed: the path is as it was.
+    fn take_back(&mut self) -> Result<(), DaemonError> {
+        Ok(())
+    }
+
+    /// Waits until the counters are final, as the other process forwards.
+    fn settle(&mut self) -> Result<(), DaemonError> {
+        Ok(())
     }
 }
 

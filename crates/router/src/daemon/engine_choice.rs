@@ -2,7 +2,9 @@
 
 use super::error::DaemonError;
 use super::program_choice::{self, ProgramChoice};
+use crate::control::takeover::RunningRouter;
 use crate::options::{EngineName, PortName, RouterOptions};
+use crate::takeover::TakeoverError;
 
 /// What forwards.
 pub enum ChosenEngine {
@@ -31,6 +33,8 @@ pub struct EngineInUse {
 }
 
 const THREADS: &str = "threads";
+/// Of an interface that does not exist.
+pub const NONE: &str = "none";
 
 impl EngineInUse {
     pub fn threads(why: &str) -> EngineInUse {
@@ -44,11 +48,36 @@ impl EngineInUse {
 }
 
 impl EngineChoice {
-    /// The operator's choice, or the best one.
+    /// The operator's choice, or the best one. `running` is the router whose place is taken.
     ///
     /// # Errors
-    /// The operator chose a program, and this build has none.
-    pub fn of(options: &RouterOptions) -> Result<EngineChoice, DaemonError> {
+    /// The operator chose a program, and this build has none; or the running router forwards by another engine.
+    pub fn of(options: &RouterOptions, running: Option<&RunningRouter>) -> Result<EngineChoice, DaemonError> {
+        let choice = EngineChoice::alone(options, running)?;
+        running.map_or(Ok(()), |running| choice.check(options, running))?;
+        Ok(choice)
+    }
+
+    /// Refuses to take the place of a router that forwards in another way.
+    fn check(&self, options: &RouterOptions, running: &RunningRouter) -> Result<(), DaemonError> {
+        let has_threads = matches!(self.engine, ChosenEngine::Threads);
+        let other = running
+            .interfaces
+            .iter()
+            .find(|one| one.engine != NONE && (one.engine == THREADS) != has_threads);
+        let different = match other {
+            _ if running.kernel == options.standalone.is_some() => {
+                "only one of the two has a kernel behind it".to_owned()
+            }
+            Some(one) => {
+                format!("engine {} forwards for {}, and this one: {}", one.engine, one.name, self.line)
+            }
+            None => return Ok(()),
+        };
+        Err(TakeoverError::Different(different).into())
+    }
+
+    fn alone(options: &RouterOptions, running: Option<&RunningRouter>) -> Result<EngineChoice, DaemonError> {
         let reason = match options.engine {
             _ if options.standalone.is_some() => Some("there is no kernel behind this router".to_owned()),
             EngineName::Threads => Some("as configured".to_owned()),
@@ -57,7 +86,7 @@ impl EngineChoice {
         };
         match reason {
             Some(why) => Ok(EngineChoice::threads(options, why)),
-            None => Ok(EngineChoice::program(ProgramChoice::of(options)?)),
+            None => Ok(EngineChoice::program(ProgramChoice::of(options, running)?)),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::error::BadInput;
 use crate::fence::FenceError;
 use crate::filter::FilterError;
 use crate::netlink::socket::SocketError;
+use crate::takeover::TakeoverError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
@@ -47,6 +48,8 @@ pub enum DaemonError {
     #[cfg(feature = "bpf")]
     #[error("{0}")]
     Inject(#[from] ReinjectError),
+    #[error("{0}")]
+    Takeover(#[from] TakeoverError),
     #[error("a worker panicked; this is a bug")]
     WorkerPanicked,
     #[error("all interfaces are gone: the router has no port left")]

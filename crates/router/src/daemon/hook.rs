@@ -1,5 +1,6 @@
 //! Where the program of an interface runs, and why there.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
 use fullview_plane::port::link::Link;
@@ -26,6 +27,11 @@ impl Hook {
             Hook::Tcx => "tc",
         }
     }
+
+    /// The hook of this word.
+    pub fn named(word: &str) -> Option<Hook> {
+        [Hook::Driver, Hook::Generic, Hook::Tcx].into_iter().find(|hook| hook.name() == word)
+    }
 }
 
 /// Why the program runs there.
@@ -42,6 +48,8 @@ pub enum HookReason {
     Merges,
     /// The driver strips VLAN tags and does not tell them.
     HidesTags,
+    /// The program takes the place of another router's program, and a link cannot move.
+    TakenOver,
 }
 
 impl Display for HookReason {
@@ -56,6 +64,7 @@ impl Display for HookReason {
             }
             HookReason::Merges => f.write_str("the card merges received frames (LRO), which XDP would end"),
             HookReason::HidesTags => f.write_str("the driver strips VLAN tags and does not tell them to XDP"),
+            HookReason::TakenOver => f.write_str("there is the program of the router that this one replaces"),
         }
     }
 }
@@ -82,6 +91,9 @@ pub enum HookRule {
     Best,
 }
 
+/// The hooks of another router's programs, by the names of their interfaces.
+pub type TakenHooks = BTreeMap<String, Hook>;
+
 /// Drivers that receive many TCP segments in one frame, because the other end leaves the splitting to hardware that there is
 /// not, or that the host has. With an XDP program they make that end split them, and a router handles each segment alone:
 /// that costs more than XDP saves. A bond is here because what its members do may change.
@@ -99,10 +111,14 @@ struct InterfaceFacts {
 impl HookRule {
     /// The hook for an interface whose driver has these features. It is chosen while no program is attached, because a
     /// program changes what the driver does.
-    pub fn choose(self, name: &str, features: Option<XdpFeatures>) -> HookChoice {
-        match self {
+    pub fn choose(self, name: &str, features: Option<XdpFeatures>, taken: &TakenHooks) -> HookChoice {
+        let choice = match self {
             HookRule::Always(choice) => choice,
             HookRule::Best => best(&InterfaceFacts::read(name, features)),
+        };
+        match taken.get(name) {
+            Some(hook) if *hook != choice.hook => HookChoice { hook: *hook, reason: HookReason::TakenOver },
+            _ => choice,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A router holds a Unix socket for each of its interfaces. The socket's abstract name belongs to the network namespace, and
 //! the kernel removes it with the process, however that ends.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -22,14 +23,30 @@ use crate::log;
 const BACKLOG: i32 = i32::MAX;
 
 /// Locks on interfaces, held until this is dropped.
+#[derive(Default)]
 pub struct InterfaceLocks {
-    _sockets: Vec<OwnedFd>,
+    /// By the names of the interfaces.
+    sockets: BTreeMap<String, OwnedFd>,
+}
+
+impl InterfaceLocks {
+    /// Holds locks that another router held.
+    pub fn inherit(&mut self, locks: BTreeMap<String, OwnedFd>) {
+        self.sockets.extend(locks);
+    }
+
+    /// A copy of an interface's lock for another process.
+    pub fn share(&self, interface: &str) -> io::Result<Option<OwnedFd>> {
+        self.sockets.get(interface).map(OwnedFd::try_clone).transpose()
+    }
 }
 
 /// Locks all interfaces, or says which one another router has locked.
-pub fn lock(interfaces: &[String]) -> Result<InterfaceLocks, DaemonError> {
-    let locks = interfaces.iter().filter_map(|name| lock_one(name).transpose());
-    Ok(InterfaceLocks { _sockets: locks.collect::<Result<_, DaemonError>>()? })
+pub fn lock<'n>(interfaces: impl IntoIterator<Item = &'n String>) -> Result<InterfaceLocks, DaemonError> {
+    let locks = interfaces
+        .into_iter()
+        .filter_map(|name| Some(lock_one(name).transpose()?.map(|lock| (name.clone(), lock))));
+    Ok(InterfaceLocks { sockets: locks.collect::<Result<_, DaemonError>>()? })
 }
 
 fn lock_one(interface: &str) -> Result<Option<OwnedFd>, DaemonError> {

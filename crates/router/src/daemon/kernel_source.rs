@@ -18,6 +18,10 @@ use crate::follow::{Follower, Statistics};
 /// The longest time for which changes hold back the data path, signals and queries.
 const LONGEST_TURN: Duration = Duration::from_millis(5);
 
+/// The longest time for which a router that takes over prepares itself for the last changes.
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+const LONGEST_CATCH_UP: Duration = Duration::from_secs(2);
+
 /// Follows the kernel by netlink, and asks it about neighbours.
 pub struct KernelSource {
     follower: Follower,
@@ -68,6 +72,15 @@ impl KernelSource {
             let text = format!("{refusal}; what is known of them stays, and the kernel is asked again");
             plane.log.line(plane.now(), EventKind::Warning, &text);
         }
+    }
+
+    /// Takes in what has waited, for two seconds at most: a storm has no end.
+    #[cfg(all(feature = "bpf", target_os = "linux"))]
+    pub fn catch_up(&mut self, plane: &mut ControlPlane) -> Result<(), DaemonError> {
+        let begun = plane.now();
+        while self.take_in(plane)? && plane.now() - begun < LONGEST_CATCH_UP {}
+        self.commit(plane);
+        Ok(())
     }
 
     fn commit(&mut self, plane: &mut ControlPlane) {

@@ -10,11 +10,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::control_plane::ControlPlane;
-use super::counts::{NamedCounts, PathCounts};
+use super::counts::{HandOver, NamedCounts};
 use super::error::{DaemonError, system};
 use super::host_driver::HostDriver;
 use super::query_queue::QueryQueue;
-use super::state::RouterState;
+use super::state::{HandoverState, RouterState};
 use crate::events::EventKind;
 use crate::follow::Statistics;
 
@@ -50,12 +50,12 @@ pub trait ControlSource {
 }
 
 /// What forwards packets: workers of this process, or a program in the kernel.
-pub trait DataPath<S>: PathCounts {
+pub trait DataPath<S>: HandOver {
     /// Brings the path up to date with the mirror, and hands to the source what the path needs from it.
     fn follow(&mut self, plane: &mut ControlPlane, source: &mut S) -> Result<(), DaemonError>;
 
-    /// Ends forwarding; returns what was counted.
-    fn stop(self) -> Result<RouterCounts, DaemonError>;
+    /// Ends forwarding; returns what was counted. If another process takes over, what it uses too stays.
+    fn stop(self, is_taken_over: bool) -> Result<RouterCounts, DaemonError>;
 }
 
 /// What a router counted until its end.
@@ -77,20 +77,27 @@ pub struct Daemon<S, P> {
     pub source: S,
     pub path: P,
     pub queries: QueryQueue,
+    handover: HandoverState,
+}
+
+impl<S, P> Daemon<S, P> {
+    pub fn new(plane: ControlPlane, source: S, path: P, queries: QueryQueue) -> Daemon<S, P> {
+        Daemon { plane, source, path, queries, handover: HandoverState::None }
+    }
 }
 
 impl<S: ControlSource, P: DataPath<S>> RunRouter for Daemon<S, P> {
     fn run(mut self: Box<Self>, stop: &AtomicBool) -> Result<RouterCounts, DaemonError> {
         let greeting = self.source.greeting(&self.plane);
         self.plane.log.line(self.plane.now(), EventKind::Router, &greeting);
-        while !stop.load(Ordering::Relaxed) {
+        while !stop.load(Ordering::Relaxed) && self.handover != HandoverState::Done {
             wait(&self.plane, &self.source, &self.queries)?;
             self.source.advance(&mut self.plane)?;
             self.serve();
             self.path.follow(&mut self.plane, &mut self.source)?;
         }
-        let Daemon { plane, source, path, .. } = *self;
-        let counts = path.stop()?;
+        let Daemon { plane, source, path, handover, .. } = *self;
+        let counts = path.stop(handover == HandoverState::Done)?;
         source.summary(&plane);
         Ok(counts)
     }
@@ -99,12 +106,12 @@ impl<S: ControlSource, P: DataPath<S>> RunRouter for Daemon<S, P> {
 impl<S: ControlSource, P: DataPath<S>> Daemon<S, P> {
     /// Answers the queries that wait.
     fn serve(&mut self) {
-        let Daemon { plane, source, path, queries } = self;
+        let Daemon { plane, source, path, queries, handover } = self;
         let now = plane.now();
         let ControlPlane { mirror, algorithm, filter, .. } = plane;
         let statistics = source.statistics();
         let host = source.host();
-        queries.serve(&mut RouterState { now, mirror, algorithm, filter, counts: path, statistics, host });
+        queries.serve(&mut RouterState { now, mirror, algorithm, filter, path, handover, statistics, host });
     }
 }
 

@@ -39,6 +39,8 @@ mod program_choice;
 #[cfg(not(all(feature = "bpf", target_os = "linux")))]
 #[path = "no_program_choice.rs"]
 mod program_choice;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod program_counts;
 mod query_queue;
 mod retry;
 mod running_filter;
@@ -57,11 +59,12 @@ mod xdp_devices;
 mod xdp_features;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::bypass::TakenOver;
 use crate::events::{EventKind, RecentEvents};
 use crate::options::RouterOptions;
+use crate::takeover::{Predecessor, TakeoverError};
 use control_plane::ControlPlane;
 pub use counts::{CountSnapshot, NamedCounts, total};
 use engine_choice::ChosenEngine;
@@ -73,9 +76,11 @@ pub use interface_lock::{InterfaceLocks, lock};
 use kernel_filter::KernelFilter;
 use kernel_source::KernelSource;
 use main_loop::Daemon;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+use main_loop::DataPath;
 pub use main_loop::{RouterCounts, RunRouter};
 use program_choice::ProgramChoice;
-pub use query_queue::{QueryHandle, QueryQueue, open as open_query_queue};
+pub use query_queue::{QueryError, QueryHandle, QueryQueue, open as open_query_queue};
 pub use running_filter::{FilterInForce, check_filter};
 pub use state::RouterState;
 pub use watch_hub::{WatchHub, WatchSession, WatchedPacket};
@@ -115,24 +120,32 @@ fn taken_over(options: &RouterOptions, choice: &EngineChoice) -> TakenOver {
 }
 
 /// Learns what to forward, and starts to forward. [`RunRouter::run`] goes on from there. If `stop` is set meanwhile, the
-/// kernel is not read to its end.
+/// kernel is not read to its end. The router takes the place of `predecessor`, as late as it can.
 pub fn start(
     options: &RouterOptions,
     choice: &EngineChoice,
     queries: QueryQueue,
     shared: &Shared,
     stop: &AtomicBool,
+    predecessor: Option<&mut Predecessor>,
 ) -> Result<Box<dyn RunRouter>, DaemonError> {
     if let Some(config) = &options.standalone {
+        predecessor.map_or(Ok(()), Predecessor::end)?;
         return Ok(Box::new(standalone::start(options, config, queries, &shared.hub, &shared.events)?));
     }
     shared.events.record(EventKind::Router, &choice.line);
     match &choice.engine {
-        ChosenEngine::Threads => by_workers(options, choice, queries, shared, stop),
+        ChosenEngine::Threads => by_workers(options, choice, queries, shared, stop, predecessor),
         ChosenEngine::Program(program) => {
-            in_kernel(options, program, taken_over(options, choice), queries, shared, stop)
+            let taken_over = taken_over(options, choice);
+            in_kernel(options, (program, taken_over), queries, shared, stop, predecessor)
         }
     }
+}
+
+/// A process that is asked to end does not take another one's place: it may not have all routes.
+fn check_takeover(predecessor: Option<&Predecessor>, stop: &AtomicBool) -> Result<(), TakeoverError> {
+    if predecessor.is_some() && stop.load(Ordering::Relaxed) { Err(TakeoverError::Stopped) } else { Ok(()) }
 }
 
 fn by_workers(
@@ -141,6 +154,7 @@ fn by_workers(
     queries: QueryQueue,
     Shared { hub, events }: &Shared,
     stop: &AtomicBool,
+    predecessor: Option<&mut Predecessor>,
 ) -> Result<Box<dyn RunRouter>, DaemonError> {
     let mut plane = ControlPlane::new(options, &[], events);
     if kernel_split::KERNEL_FORWARDS {
@@ -148,6 +162,9 @@ fn by_workers(
     }
     let mut source = KernelSource::new(options.netlink_buffer, taken_over(options, choice))?;
     source.fill(&mut plane, &queries, stop)?;
+    check_takeover(predecessor.as_deref(), stop)?;
+    // The ports of two routers would both forward every packet. In between, the kernel forwards.
+    predecessor.map_or(Ok(()), Predecessor::end)?;
     let (count, ports) = (options.workers, options.ports.clone());
     let filter = options.filter.as_ref().map(|filter| KernelFilter::start(filter, &mut plane)).transpose()?;
     let (filter, of_worker) = filter.unzip();
@@ -157,17 +174,17 @@ fn by_workers(
     let of_worker = of_worker.map(|(filter, wakeup)| FilteringWorker { filter, wakeup, kernel_flows });
     let workers = KernelWorkers::new(count, ports, source.refresh.used(), Arc::clone(hub), of_worker)?;
     let path = WorkerPath::start(&options.interfaces, workers, filter, &choice.why, &plane)?;
-    Ok(Box::new(Daemon { plane, source, path, queries }))
+    Ok(Box::new(Daemon::new(plane, source, path, queries)))
 }
 
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 fn in_kernel(
     options: &RouterOptions,
-    program: &ProgramChoice,
-    taken_over: TakenOver,
+    (program, taken_over): (&ProgramChoice, TakenOver),
     queries: QueryQueue,
     Shared { events, hub }: &Shared,
     stop: &AtomicBool,
+    predecessor: Option<&mut Predecessor>,
 ) -> Result<Box<dyn RunRouter>, DaemonError> {
     use fullview_plane::engine::Engine;
 
@@ -177,19 +194,27 @@ fn in_kernel(
     plane.mirror.limit(Engine::MOST_VRFS + 1, Engine::MOST_RULES, Engine::MOST_INTERFACES);
     let mut source = KernelSource::new(options.netlink_buffer, taken_over)?;
     source.fill(&mut plane, &queries, stop)?;
+    check_takeover(predecessor.as_deref(), stop)?;
     let shared = xdp::XdpShared { events: Arc::clone(events), hub: Arc::clone(hub) };
-    let path = xdp::XdpPath::start(&options.interfaces, program.rule, shared, &plane.mirror)?;
-    Ok(Box::new(Daemon { plane, source, path, queries }))
+    let takes_over = predecessor.is_some();
+    let mut path = xdp::XdpPath::start(&options.interfaces, program, takes_over, shared, &plane.mirror)?;
+    if let Some(predecessor) = predecessor {
+        // The kernel may have changed much while the tables were copied.
+        source.catch_up(&mut plane)?;
+        path.follow(&mut plane, &mut source)?;
+        path.take_over(predecessor, &plane.mirror)?;
+    }
+    Ok(Box::new(Daemon::new(plane, source, path, queries)))
 }
 
 #[cfg(not(all(feature = "bpf", target_os = "linux")))]
 fn in_kernel(
     _options: &RouterOptions,
-    program: &ProgramChoice,
-    _taken_over: TakenOver,
+    (program, _): (&ProgramChoice, TakenOver),
     _queries: QueryQueue,
     _shared: &Shared,
     _stop: &AtomicBool,
+    _predecessor: Option<&mut Predecessor>,
 ) -> Result<Box<dyn RunRouter>, DaemonError> {
     match program.0 {}
 }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use super::error::DaemonError;
+use crate::control::takeover::RunningRouter;
 use crate::error::BadInput;
 use crate::options::RouterOptions;
 
@@ -15,7 +16,10 @@ pub fn refusal() -> Option<String> {
 }
 
 impl ProgramChoice {
-    pub fn of(_options: &RouterOptions) -> Result<ProgramChoice, DaemonError> {
+    pub fn of(
+        _options: &RouterOptions,
+        _running: Option<&RunningRouter>,
+    ) -> Result<ProgramChoice, DaemonError> {
         let text = "this engine loads a program into the kernel: build with --features bpf (needs clang)";
         Err(BadInput(text.into()).into())
     }

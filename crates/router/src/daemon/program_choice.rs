@@ -5,14 +5,18 @@ use fullview_plane::engine::{Engine, EngineError};
 use fullview_plane::port::link::Link;
 
 use super::error::DaemonError;
-use super::hook::{Hook, HookChoice, HookReason, HookRule};
+use super::hook::{Hook, HookChoice, HookReason, HookRule, TakenHooks};
 use super::xdp_features::FeatureReader;
 use crate::bypass;
+use crate::control::takeover::RunningRouter;
 use crate::options::{EngineName, RouterOptions};
+use crate::takeover::TakeoverError;
 
 /// The hooks of a router's interfaces.
 pub struct ProgramChoice {
     pub rule: HookRule,
+    /// Those of the router whose place is taken.
+    pub taken: TakenHooks,
     /// Those of the interfaces that exist.
     hooks: Vec<(String, HookChoice)>,
 }
@@ -32,14 +36,30 @@ fn first_line(error: &EngineError) -> String {
 }
 
 impl ProgramChoice {
-    pub fn of(options: &RouterOptions) -> Result<ProgramChoice, DaemonError> {
+    /// The hooks for these options, or those that `running` has, the router whose place is taken.
+    pub fn of(
+        options: &RouterOptions,
+        running: Option<&RunningRouter>,
+    ) -> Result<ProgramChoice, DaemonError> {
         let (rule, features) = (rule(options), FeatureReader::open());
+        let interfaces = running.iter().flat_map(|running| &running.interfaces);
+        let hooks = interfaces.filter_map(|one| Some((one.name.clone(), Hook::named(&one.engine)?)));
+        let taken: TakenHooks = hooks.collect();
         let existing = options.interfaces.iter().filter_map(|name| Link::named(name).ok());
         let choose = |link: Link| {
-            let choice = rule.choose(link.name(), features.known(link.index()));
+            let choice = rule.choose(link.name(), features.known(link.index()), &taken);
             (link.name().to_owned(), choice)
         };
-        Ok(ProgramChoice { rule, hooks: existing.map(choose).collect() })
+        let hooks: Vec<_> = existing.map(choose).collect();
+        let is_other = |(_, choice): &&(String, HookChoice)| choice.reason == HookReason::TakenOver;
+        match hooks.iter().find(is_other).filter(|_| rule != HookRule::Best) {
+            Some((name, choice)) => Err(TakeoverError::Different(format!(
+                "it forwards by engine {} for {name}, not as this one is to",
+                choice.hook.name()
+            ))
+            .into()),
+            None => Ok(ProgramChoice { rule, taken, hooks }),
+        }
     }
 
     /// The hooks, each with its interfaces and the reason.

@@ -1,5 +1,6 @@
 //! The router's state, as queries find it.
 
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use fullview_plane::forward::EnforceableRules;
@@ -7,7 +8,7 @@ use fullview_plane::interface::Interface;
 use fullview_table::Address;
 use fullview_table::fib::framework::FamilyTables;
 
-use super::counts::{CountSnapshot, NamedCounts, PathCounts};
+use super::counts::{CountSnapshot, HandOver, NamedCounts};
 use super::engine_choice::EngineInUse;
 use super::error::DaemonError;
 use super::host_driver::HostDriver;
@@ -32,13 +33,25 @@ pub enum ReconfigureError {
     Filter(#[from] FilterError),
 }
 
+/// How far another process has taken this router's place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HandoverState {
+    #[default]
+    None,
+    /// A process has asked for it, and this router forwards.
+    Begun,
+    /// That process forwards, and this one ends.
+    Done,
+}
+
 /// The state that a query may read and change, borrowed from the router's thread.
 pub struct RouterState<'a> {
     pub(super) now: Duration,
     pub(super) mirror: &'a mut Mirror,
     pub(super) algorithm: &'a mut Option<String>,
     pub(super) filter: &'a mut Option<RunningFilter>,
-    pub(super) counts: &'a dyn PathCounts,
+    pub(super) path: &'a mut dyn HandOver,
+    pub(super) handover: &'a mut HandoverState,
     /// `None` in a router without a kernel.
     pub(super) statistics: Option<Statistics>,
     /// `None` if the kernel is the host.
@@ -58,28 +71,58 @@ impl RouterState<'_> {
 
     /// What each worker has counted, or each processor on which a program in the kernel runs.
     pub fn snapshots(&self) -> Result<Vec<CountSnapshot>, DaemonError> {
-        self.counts.snapshots()
+        self.path.snapshots()
     }
 
     /// What forwards the packets that come in by a port.
     pub fn engine(&self, port: u16) -> EngineInUse {
-        self.counts.engine(port)
+        self.path.engine(port)
     }
 
     /// What a program in the kernel has counted. Empty if workers forward.
     pub fn program_counts(&self) -> Result<NamedCounts, DaemonError> {
-        self.counts.program()
+        self.path.program()
     }
 
     /// Frames that a program in the kernel did not forward, by the interface they came in by.
     pub fn program_counts_by_interface(&self) -> Result<Vec<NamedCounts>, DaemonError> {
-        self.counts.program_by_interface()
+        self.path.program_by_interface()
     }
 
     /// The counters of the router's own host, and how many packets were lost on the way to it and from it. `None` if the
     /// kernel is the host.
     pub fn host(&self) -> Option<(HostCounters, u64)> {
         self.host.as_ref().map(|host| (host.counters(), host.lost()))
+    }
+
+    /// Begins to hand over; `false` if another process takes over already.
+    pub fn begin_handover(&mut self) -> bool {
+        let may_begin = *self.handover == HandoverState::None;
+        if may_begin {
+            *self.handover = HandoverState::Begun;
+        }
+        may_begin
+    }
+
+    /// The link of a port's program, and the index of its interface.
+    pub fn hand_over(&mut self, port: u16) -> Result<Option<(u32, OwnedFd)>, DaemonError> {
+        self.path.hand_over(port)
+    }
+
+    /// Waits until the counters are final, after another process has taken over.
+    pub fn settle(&mut self) -> Result<(), DaemonError> {
+        self.path.settle()
+    }
+
+    /// The other process failed, and this router goes on.
+    pub fn take_back(&mut self) -> Result<(), DaemonError> {
+        *self.handover = HandoverState::None;
+        self.path.take_back()
+    }
+
+    /// The other process forwards, and this router ends.
+    pub fn end_handover(&mut self) {
+        *self.handover = HandoverState::Done;
     }
 
     /// The filter, if there is one.

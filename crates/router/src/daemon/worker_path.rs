@@ -1,7 +1,7 @@
 //! The data path of a router that mirrors the kernel and forwards by workers.
 
 use super::control_plane::ControlPlane;
-use super::counts::{CountSnapshot, PathCounts};
+use super::counts::{CountSnapshot, HandOver, PathCounts};
 use super::engine_choice::EngineInUse;
 use super::error::DaemonError;
 use super::followed_ports::FollowedPorts;
@@ -68,12 +68,15 @@ impl DataPath<KernelSource> for WorkerPath {
         self.follow_ports(plane)
     }
 
-    fn stop(self) -> Result<RouterCounts, DaemonError> {
+    /// A router that takes over puts its own fence in the place of this one.
+    fn stop(self, is_taken_over: bool) -> Result<RouterCounts, DaemonError> {
         let counters = self.workers.stop()?;
-        self.filter.map_or(Ok(()), KernelFilter::end)?;
+        self.filter.filter(|_| !is_taken_over).map_or(Ok(()), KernelFilter::end)?;
         Ok(RouterCounts::Workers(Box::new(counters)))
     }
 }
+
+impl HandOver for WorkerPath {}
 
 impl PathCounts for WorkerPath {
     fn snapshots(&self) -> Result<Vec<CountSnapshot>, DaemonError> {

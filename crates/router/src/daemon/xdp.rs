@@ -1,6 +1,8 @@
 //! The data path of the engines `tc`, `xdp` and `xdp-generic`: a program in the kernel forwards, and this process keeps the
 //! program's tables up to date.
 
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use fullview_plane::counters;
@@ -12,19 +14,22 @@ use fullview_plane::view::{TableReaders, View};
 use fullview_table::group::GroupView;
 
 use super::control_plane::ControlPlane;
-use super::counts::{CountSnapshot, NamedCounts, PathCounts};
-use super::engine_choice::EngineInUse;
+use super::counts::{CountSnapshot, HandOver, NamedCounts, PathCounts};
+use super::engine_choice::{EngineInUse, NONE};
 use super::error::DaemonError;
-use super::hook::{Hook, HookChoice, HookRule};
+use super::hook::{Hook, HookChoice};
 use super::kernel_source::KernelSource;
 use super::link_alarm::LinkAlarm;
 use super::link_presence::is_gone;
 use super::main_loop::{DataPath, RouterCounts};
+use super::program_choice::ProgramChoice;
+use super::program_counts;
 use super::watch_hub::WatchHub;
 use super::xdp_devices::{DeviceReader, DeviceState, TagPlace};
 use crate::events::{EventKind, RecentEvents};
 use crate::log::{self, LogLevel};
 use crate::mirror::Mirror;
+use crate::takeover::Predecessor;
 
 /// The algorithms that the program can look up in, one for each family.
 pub const ALGORITHMS: [&str; 2] = [INET_ALGORITHM, INET6_ALGORITHM];
@@ -48,6 +53,17 @@ pub struct XdpPath {
     warning: Option<String>,
     /// The sum of the counters of programs that ran before.
     earlier: XdpCounters,
+    links: LinkOwner,
+}
+
+/// Which process decides about the programs on the interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LinkOwner {
+    This,
+    /// The router whose place this one takes; no program is attached yet.
+    Predecessor,
+    /// The router that takes this one's place; both have the links.
+    Successor,
 }
 
 /// A loaded program, and the state that it was brought up to date with.
@@ -67,14 +83,16 @@ struct RunningEngine {
 }
 
 impl XdpPath {
-    /// Loads the program, and attaches it to the interfaces that exist.
+    /// Loads the program, and attaches it to the interfaces that exist. If it takes another program's place, it is only made
+    /// ready, and [`XdpPath::take_over`] attaches it.
     pub fn start(
         interfaces: &[String],
-        rule: HookRule,
+        choice: &ProgramChoice,
+        takes_over: bool,
         shared: XdpShared,
         mirror: &Mirror,
     ) -> Result<XdpPath, DaemonError> {
-        let mut devices = DeviceReader::new(interfaces, rule);
+        let mut devices = DeviceReader::new(interfaces, choice.rule, choice.taken.clone());
         devices.check(mirror)?;
         let mut path = XdpPath {
             interfaces: interfaces.to_vec(),
@@ -85,12 +103,43 @@ impl XdpPath {
             current_at: ReportTime::now(),
             warning: None,
             earlier: XdpCounters::default(),
+            links: if takes_over { LinkOwner::Predecessor } else { LinkOwner::This },
         };
         path.bring_up_to_date(mirror)?;
-        // Some drivers take redirected frames only since the program is attached to them.
-        path.bring_up_to_date(mirror)?;
-        path.log_devices();
+        if !takes_over {
+            path.complete(mirror)?;
+        }
         Ok(path)
+    }
+
+    /// Does what is possible once the program is attached.
+    fn complete(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
+        // Some drivers take redirected frames only since the program is attached to them.
+        self.bring_up_to_date(mirror)?;
+        self.devices.forget_taken();
+        self.log_devices();
+        Ok(())
+    }
+
+    /// Puts the program in the place of another router's program, and has that router end.
+    ///
+    /// # Errors
+    /// The other router goes on, and puts its own program back.
+    pub fn take_over(&mut self, predecessor: &mut Predecessor, mirror: &Mirror) -> Result<(), DaemonError> {
+        let mut links = BTreeMap::new();
+        for name in &self.interfaces {
+            if predecessor.interface(name).is_some() {
+                links.extend(predecessor.hand_over(name)?);
+            }
+        }
+        self.links = LinkOwner::This;
+        if let Some(running) = &mut self.running {
+            running.engine.take_links(links).map_err(DaemonError::Engine)?;
+        }
+        for counts in predecessor.finish()? {
+            self.earlier.add(&program_counts::of_this_router(&counts, mirror));
+        }
+        self.complete(mirror)
     }
 
     /// Brings the program up to date. Where it cannot hold the tables, the kernel forwards in its place; that is logged,
@@ -98,16 +147,19 @@ impl XdpPath {
     fn bring_up_to_date(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
         let devices = self.devices.read(mirror);
         let vrfs = mirror.views().current().parts().tables.len().saturating_sub(1).min(Engine::MOST_VRFS);
-        if self.running.as_ref().is_none_or(|running| !running.is_for(&devices) || running.room < vrfs) {
+        let is_shared = self.links == LinkOwner::Successor;
+        let fits = |running: &RunningEngine| is_shared || running.is_for(&devices) && running.room >= vrfs;
+        if !self.running.as_ref().is_some_and(fits) && !is_shared {
             self.end()?;
-            let running = RunningEngine::new(devices.clone(), vrfs, mirror, &self.shared.hub);
+            let awaits = self.links == LinkOwner::Predecessor;
+            let running = RunningEngine::new(devices.clone(), vrfs, mirror, &self.shared.hub, awaits);
             let running = running.map_err(DaemonError::Engine)?;
             let failures = running.engine.link_failures();
             self.alarm.note_by(Box::new(move |link, has_failed| failures.note(link.index, has_failed)));
             self.running = Some(running);
         }
         let Some(running) = &mut self.running else { return Ok(()) };
-        let refusal = running.observe(self.shared.hub.is_observing());
+        let refusal = if is_shared { None } else { running.observe(self.shared.hub.is_observing()) };
         let warning = match running.follow(mirror, devices) {
             Ok(()) => refusal,
             Err(
@@ -180,9 +232,38 @@ impl DataPath<KernelSource> for XdpPath {
         Ok(())
     }
 
-    fn stop(mut self) -> Result<RouterCounts, DaemonError> {
+    /// A router that takes over has the links too, so that they stay.
+    fn stop(mut self, _is_taken_over: bool) -> Result<RouterCounts, DaemonError> {
         self.end()?;
         Ok(RouterCounts::Program(named(&self.earlier)))
+    }
+}
+
+impl HandOver for XdpPath {
+    fn hand_over(&mut self, port: u16) -> Result<Option<(u32, OwnedFd)>, DaemonError> {
+        self.links = LinkOwner::Successor;
+        let Some(running) = &self.running else { return Ok(None) };
+        let index = running.devices.get(usize::from(port)).map_or(0, |state| state.device.index);
+        let link = running.engine.link(index).map_err(DaemonError::Engine)?;
+        Ok(link.map(|link| (index, link)))
+    }
+
+    fn take_back(&mut self) -> Result<(), DaemonError> {
+        if std::mem::replace(&mut self.links, LinkOwner::This) != LinkOwner::Successor {
+            return Ok(());
+        }
+        let Some(running) = &mut self.running else { return Ok(()) };
+        if let Err(error) = running.engine.take_back() {
+            // The next turn loads and attaches programs anew.
+            self.log(EventKind::Warning, &format!("the program cannot be put back: {error}"));
+            self.end()?;
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<(), DaemonError> {
+        let settle = |running: &mut RunningEngine| running.engine.settle().map_err(DaemonError::Engine);
+        self.running.as_mut().map_or(Ok(()), settle)
     }
 }
 
@@ -202,7 +283,7 @@ impl PathCounts for XdpPath {
         let choice = self.devices.choice(port);
         let in_use =
             |choice: HookChoice| EngineInUse { name: choice.hook.name(), why: choice.reason.to_string() };
-        choice.map_or(EngineInUse { name: "none", why: "there is no such interface".into() }, in_use)
+        choice.map_or(EngineInUse { name: NONE, why: "there is no such interface".into() }, in_use)
     }
 
     fn program(&self) -> Result<NamedCounts, DaemonError> {
@@ -226,9 +307,13 @@ impl RunningEngine {
         vrfs: usize,
         mirror: &Mirror,
         hub: &WatchHub,
+        awaits_links: bool,
     ) -> Result<RunningEngine, EngineError> {
         let room = if vrfs > 0 { vrfs.next_power_of_two().min(Engine::MOST_VRFS) } else { 0 };
         let mut engine = Engine::with_room(room)?;
+        if awaits_links {
+            engine.await_links();
+        }
         let indices = devices.iter().map(|state| state.device.index).collect();
         hub.observe(Box::new(engine.observer(indices, hub.sample())?));
         engine.observe(hub.is_observing())?;

@@ -9,7 +9,7 @@ use fullview_plane::engine::XdpDevice;
 use fullview_plane::port::link::Link;
 
 use super::error::DaemonError;
-use super::hook::{Hook, HookChoice, HookReason, HookRule};
+use super::hook::{Hook, HookChoice, HookReason, HookRule, TakenHooks};
 use super::xdp_features::{FeatureReader, XdpFeatures};
 use crate::error::BadInput;
 use crate::mirror::Mirror;
@@ -99,6 +99,7 @@ fn strips_tags(name: &str) -> String {
 pub struct DeviceReader {
     names: Vec<String>,
     rule: HookRule,
+    taken: TakenHooks,
     /// By index: the choice for an interface is made once.
     chosen: BTreeMap<u32, HookChoice>,
     features: FeatureReader,
@@ -109,10 +110,12 @@ pub struct DeviceReader {
 }
 
 impl DeviceReader {
-    pub fn new(names: &[String], rule: HookRule) -> DeviceReader {
+    /// Reads these interfaces. `taken` are the hooks of programs whose place is taken.
+    pub fn new(names: &[String], rule: HookRule, taken: TakenHooks) -> DeviceReader {
         DeviceReader {
             names: names.to_vec(),
             rule,
+            taken,
             chosen: BTreeMap::new(),
             features: FeatureReader::open(),
             states: Vec::new(),
@@ -125,6 +128,11 @@ impl DeviceReader {
     pub fn choice(&self, port: u16) -> Option<HookChoice> {
         let state = self.states.get(usize::from(port)).filter(|state| state.device.index != 0);
         state.map(|state| state.choice)
+    }
+
+    /// Chooses freely for interfaces that come from now on.
+    pub fn forget_taken(&mut self) {
+        self.taken.clear();
     }
 
     /// The present states.
@@ -153,7 +161,8 @@ impl DeviceReader {
         if index == 0 {
             return DeviceState { device: XdpDevice::able(0), tags: TagPlace::Frame, choice: ABSENT };
         }
-        let choice = *self.chosen.entry(index).or_insert_with(|| self.rule.choose(name, features));
+        let choice =
+            *self.chosen.entry(index).or_insert_with(|| self.rule.choose(name, features, &self.taken));
         let features = features.unwrap_or(XdpFeatures::UNKNOWN);
         DeviceState {
             device: device(index, choice.hook, features),

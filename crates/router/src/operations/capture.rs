@@ -1,7 +1,7 @@
 //! `--capture-drops`: writes dropped packets and the reasons to a file, which is bounded in size and rate. A thread of its
 //! own writes it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -28,6 +28,15 @@ pub struct DropFile {
 }
 
 impl DropFile {
+    /// Another router may still write to a file of this name: it keeps that file, which loses its name.
+    pub fn replace(options: &CaptureOptions) -> Result<DropFile, OperationsError> {
+        if fs::symlink_metadata(&options.file).is_ok_and(|found| found.is_file()) {
+            let removed = fs::remove_file(&options.file);
+            removed.map_err(|source| OperationsError::CreateFile { path: options.file.clone(), source })?;
+        }
+        DropFile::create(options)
+    }
+
     pub fn create(options: &CaptureOptions) -> Result<DropFile, OperationsError> {
         let path = || options.file.clone();
         let file = File::create(&options.file)

@@ -12,6 +12,8 @@ use crate::service::ListenError;
 pub enum OperationsError {
     #[error("{0}")]
     Listen(#[from] ListenError),
+    #[error("a socket cannot be copied")]
+    Share(#[source] io::Error),
     #[error("{}", path.display())]
     CreateFile { path: PathBuf, source: io::Error },
     #[error("{}", path.display())]

@@ -35,7 +35,7 @@ fn engine(EngineInUse { name, why }: EngineInUse) -> status::EngineStatus {
     status::EngineStatus { name: name.to_owned(), why }
 }
 
-fn describe_error(error: DaemonError) -> String {
+pub fn describe_error(error: DaemonError) -> String {
     message(&error)
 }
 

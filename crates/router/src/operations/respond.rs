@@ -1,6 +1,8 @@
 //! Answers the requests of one client of the control socket.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::thread;
 
 use crate::mirror::Mirror;
 use fullview_filter::ruleset::RuleSet;
@@ -10,6 +12,7 @@ use fullview_plane::verdict::{Punt, Verdict};
 use serde::Serialize;
 
 use super::filter_trace::TracedSteps;
+use super::handover::{HandoverSession, Inheritance};
 use super::kernel_names::{KernelNames, interface_name};
 use super::reload::{NO_FILE, Reloader};
 use super::tables::{self, CollectedChange};
@@ -18,6 +21,7 @@ use super::{filter, inspect, program_trace, states, translated};
 use crate::control::filter::FilterQuery;
 use crate::control::request::{self, Request};
 use crate::control::server::Responder;
+use crate::control::takeover::TakeoverQuery;
 use crate::control::{Answer, status};
 use crate::daemon::{QueryHandle, RouterState, Shared, WatchHub, WatchSession, WatchedPacket};
 use crate::events::{RecentEvent, RecentEvents, micros};
@@ -32,6 +36,11 @@ pub struct ClientResponder {
     session: Option<WatchSession>,
     table_change: CollectedChange,
     noted: Undelivered<FetchedNotes>,
+    /// The user of the client's process.
+    user: Option<u32>,
+    inheritance: Arc<Inheritance>,
+    handover: Option<HandoverSession>,
+    descriptors: Vec<OwnedFd>,
 }
 
 /// Notes that a client asked for.
@@ -43,7 +52,12 @@ struct FetchedNotes {
 
 impl ClientResponder {
     /// Makes the responder of a client that watches nothing yet.
-    pub fn new(queries: &QueryHandle, shared: &Shared, reloader: Option<&Arc<Reloader>>) -> ClientResponder {
+    pub fn new(
+        queries: &QueryHandle,
+        shared: &Shared,
+        reloader: Option<&Arc<Reloader>>,
+        (user, inheritance): (Option<u32>, &Arc<Inheritance>),
+    ) -> ClientResponder {
         ClientResponder {
             queries: queries.clone(),
             hub: Arc::clone(&shared.hub),
@@ -52,6 +66,10 @@ impl ClientResponder {
             session: None,
             table_change: CollectedChange::default(),
             noted: Undelivered::default(),
+            user,
+            inheritance: Arc::clone(inheritance),
+            handover: None,
+            descriptors: Vec::new(),
         }
     }
 
@@ -82,7 +100,27 @@ impl ClientResponder {
             Request::Watch(watch) => self.watch(watch),
             Request::Noted => self.noted(),
             Request::Reload => self.reload(),
+            Request::TakeOver(query) => self.begin_handover(&query),
+            Request::HandOver(query) => {
+                let (handed, descriptors) = self.handover()?.interface(&query)?;
+                self.descriptors = descriptors;
+                value(&handed)
+            }
+            Request::TakenOver => value(&self.handover()?.finish()?),
         }
+    }
+
+    fn begin_handover(&mut self, query: &TakeoverQuery) -> Result<serde_json::Value, String> {
+        let shared = (&self.inheritance, &self.events);
+        let (session, router, descriptors) = HandoverSession::begin(&self.queries, shared, self.user, query)?;
+        (self.handover, self.descriptors) = (Some(session), descriptors);
+        value(&router)
+    }
+
+    fn handover(&mut self) -> Result<&mut HandoverSession, String> {
+        self.handover
+            .as_mut()
+            .ok_or_else(|| "nothing is handed over by this connection; ask for that first".into())
     }
 
     fn watch(&mut self, watch: request::WatchQuery) -> Result<serde_json::Value, String> {
@@ -143,6 +181,23 @@ impl Responder for ClientResponder {
         match self.try_answer(request) {
             Ok(value) => Answer::Ok(value),
             Err(error) => Answer::refused(error),
+        }
+    }
+
+    fn take_descriptors(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.descriptors)
+    }
+
+    fn is_patient(&self) -> bool {
+        self.handover.is_some()
+    }
+
+    /// The process that takes over sees the end of this one by the end of the connection.
+    fn end(&mut self) {
+        if self.handover.take().is_some_and(|session| session.is_done()) {
+            loop {
+                thread::park();
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 //! its thread for hours.
 
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
@@ -9,19 +10,24 @@ use super::connection::Connection;
 /// A connection that fails once its time is up.
 pub struct Timed<'a> {
     connection: &'a mut dyn Connection,
-    timeout: Duration,
     until: Instant,
 }
 
 impl<'a> Timed<'a> {
     /// A connection that fails once `timeout` has passed.
     pub fn new(connection: &'a mut dyn Connection, timeout: Duration) -> Timed<'a> {
-        Timed { connection, timeout, until: Instant::now() + timeout }
+        Timed { connection, until: Instant::now() + timeout }
     }
 
-    /// Begins another exchange, which has the whole time again.
-    pub fn renew(&mut self) {
-        self.until = Instant::now() + self.timeout;
+    /// Begins another exchange, which has this time.
+    pub fn renew(&mut self, timeout: Duration) {
+        self.until = Instant::now() + timeout;
+    }
+
+    /// Sends descriptors with the first of these bytes; returns how many bytes were sent.
+    pub fn send_with(&mut self, bytes: &[u8], descriptors: &[OwnedFd]) -> io::Result<usize> {
+        self.limit()?;
+        self.connection.send_with(bytes, descriptors)
     }
 
     /// Limits the next system call to the time that is left.

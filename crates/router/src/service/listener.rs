@@ -3,10 +3,12 @@
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode, fchmod};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
@@ -48,14 +50,34 @@ impl Listener {
         }
         remove_stale(path)?;
         let listener = bind_private(path).map_err(failed)?;
-        let file = SocketFile::of(path).map_err(failed)?;
+        let file = SocketFile::of(path, Arc::default()).map_err(failed)?;
         Ok(Listener::Unix(listener, file))
+    }
+
+    /// A Unix socket that another process listens on too. Its file stays while `is_foreign` is set.
+    pub fn inherit_unix(
+        socket: OwnedFd,
+        path: &Path,
+        is_foreign: Arc<AtomicBool>,
+    ) -> Result<Listener, ListenError> {
+        let file = SocketFile::of(path, is_foreign);
+        let file = file.map_err(|source| ListenError::System { at: path.display().to_string(), source })?;
+        Ok(Listener::Unix(socket.into(), file))
     }
 
     /// Listens on a TCP port. For port 0 the system chooses one.
     pub fn tcp(address: SocketAddr) -> Result<Listener, ListenError> {
         let failed = |source| ListenError::System { at: address.to_string(), source };
         TcpListener::bind(address).map(Listener::Tcp).map_err(failed)
+    }
+
+    /// A copy of the socket for another process.
+    pub fn share(&self) -> io::Result<SharedListener> {
+        let is_foreign = match self {
+            Listener::Unix(_, file) => Arc::clone(&file.is_foreign),
+            Listener::Tcp(_) => Arc::default(),
+        };
+        Ok(SharedListener { socket: self.as_fd().try_clone_to_owned()?, address: self.address(), is_foreign })
     }
 
     /// The address it listens at, as text.
@@ -92,6 +114,20 @@ impl AsFd for Listener {
     }
 }
 
+/// A socket that another process may listen on too.
+pub struct SharedListener {
+    pub socket: OwnedFd,
+    pub address: String,
+    is_foreign: Arc<AtomicBool>,
+}
+
+impl SharedListener {
+    /// Leaves the socket's file to the other process.
+    pub fn leave(&self) {
+        self.is_foreign.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Binds a socket that other users cannot connect to at any moment: the mode is set before the name exists. It is set again
 /// afterwards, for the process's umask has taken bits from it.
 fn bind_private(path: &Path) -> io::Result<UnixListener> {
@@ -118,20 +154,24 @@ fn remove_stale(path: &Path) -> Result<(), ListenError> {
     }
 }
 
-/// The file of a socket. It is removed with the socket, unless it is another socket's by then.
+/// The file of a socket. It is removed with the socket, unless it is another socket's or another process's by then.
 pub struct SocketFile {
     path: PathBuf,
     identity: (u64, u64),
+    is_foreign: Arc<AtomicBool>,
 }
 
 impl SocketFile {
-    fn of(path: &Path) -> io::Result<SocketFile> {
-        Ok(SocketFile { path: path.to_owned(), identity: identity(path)? })
+    fn of(path: &Path, is_foreign: Arc<AtomicBool>) -> io::Result<SocketFile> {
+        Ok(SocketFile { path: path.to_owned(), identity: identity(path)?, is_foreign })
     }
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
+        if self.is_foreign.load(Ordering::Relaxed) {
+            return;
+        }
         if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
             // If the file cannot be removed, the next router finds it stale and replaces it.
             let _ = fs::remove_file(&self.path);

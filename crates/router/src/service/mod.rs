@@ -4,6 +4,7 @@
 
 mod connection;
 mod deadline;
+pub mod descriptors;
 mod listener;
 
 use std::io;
@@ -18,7 +19,7 @@ use rustix::io::Errno;
 
 pub use connection::Connection;
 pub use deadline::Timed;
-pub use listener::{ListenError, Listener};
+pub use listener::{ListenError, Listener, SharedListener};
 
 /// Clients served at a time. Further ones are refused at once.
 const MAX_CLIENTS: usize = 16;

@@ -53,7 +53,7 @@ pub fn start(
     source.monitor(carriers);
     let filter = start_planned_filter(options, config, &mut plane, source.host.ports(), worker.clone())?;
     let path = StandaloneWorkers::start(opened, ends, &options.ports, &plane.mirror, filter, worker, hub);
-    Ok(Daemon { plane, source, path, queries })
+    Ok(Daemon::new(plane, source, path, queries))
 }
 
 /// Makes the filter, if there is one, for the interfaces as they are at the start. Returns the worker's half.

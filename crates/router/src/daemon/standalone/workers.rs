@@ -6,7 +6,7 @@ use fullview_plane::forward::Forwarder;
 use super::ports::{OpenPorts, Redirect};
 use super::source::StandaloneSource;
 use crate::daemon::control_plane::ControlPlane;
-use crate::daemon::counts::{CountSnapshot, PathCounts};
+use crate::daemon::counts::{CountSnapshot, HandOver, PathCounts};
 use crate::daemon::error::DaemonError;
 use crate::daemon::main_loop::{DataPath, RouterCounts};
 use crate::daemon::ports::AnyPort;
@@ -81,10 +81,12 @@ impl DataPath<StandaloneSource> for StandaloneWorkers {
         Err(DaemonError::NoPortLeft)
     }
 
-    fn stop(mut self) -> Result<RouterCounts, DaemonError> {
+    fn stop(mut self, _is_taken_over: bool) -> Result<RouterCounts, DaemonError> {
         Ok(RouterCounts::Workers(Box::new(self.end()?)))
     }
 }
+
+impl HandOver for StandaloneWorkers {}
 
 impl PathCounts for StandaloneWorkers {
     fn snapshots(&self) -> Result<Vec<CountSnapshot>, DaemonError> {
