@@ -1,7 +1,7 @@
 //! How long packets do not flow when something happens to the program. Afterwards they flow again, and the kernel
 //! forwards alone once the program has ended. The times are printed, and not judged:
 //!
-//!     cargo test --features bpf --test router outage -- --nocapture
+//!     cargo test --features bpf --test router outage -- --nocapture --test-threads 1
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -91,6 +91,7 @@ fn receive(socket: &UdpSocket, stop: &AtomicBool, count: &AtomicUsize) -> Vec<(u
 /// A lab whose router runs, with its control socket.
 struct Case<'l> {
     lab: &'l Lab,
+    engine: &'l str,
     program: Program,
     control: Arc<Control>,
 }
@@ -106,13 +107,15 @@ enum Log {
 }
 
 /// What happens, with its name.
-type Event = (&'static str, Log, fn(&Case<'_>));
+type Event = (&'static str, Log, fn(&mut Case<'_>));
 
-const EVENTS: [Event; 8] = [
+const EVENTS: [Event; 10] = [
     ("nothing", Log::Null, |_| {}),
     ("`kill -9`", Log::Null, |case| case.program.signal("KILL")),
     ("`kill -STOP`", Log::Null, |case| case.program.signal("STOP")),
     ("the OOM killer (10 MiB more in a cgroup)", Log::Null, run_out_of_memory),
+    ("a takeover by another process", Log::Null, take_over),
+    ("a restart", Log::Null, restart),
     ("1,000 control clients", Log::Null, connect_clients),
     ("netlink overflow (20,000 routes added and flushed)", Log::Null, overflow),
     ("1,000 routes added, the log's pipe closed", Log::ClosedPipe, change_routes),
@@ -120,7 +123,7 @@ const EVENTS: [Event; 8] = [
 ];
 
 /// Limits what the program may allocate from now on, and makes it need more.
-fn run_out_of_memory(case: &Case<'_>) {
+fn run_out_of_memory(case: &mut Case<'_>) {
     let Some(group) = memory_group(case.program.id()) else {
         println!("skipped: no memory cgroup that this process can make");
         return;
@@ -172,21 +175,33 @@ fn change_many(case: &Case<'_>, count: u32) {
     case.lab.router.ip(&format!("-batch {}", file.display()));
 }
 
+fn take_over(case: &mut Case<'_>) {
+    let next = start(case.lab, case.engine, Log::Null, &case.control, &["--takeover"]);
+    assert!(eventually(|| !case.program.is_running()), "the other process ends: {}", next.output());
+    case.program = next;
+}
+
+fn restart(case: &mut Case<'_>) {
+    case.program.signal("TERM");
+    assert!(eventually(|| !case.program.is_running()));
+    case.program = start(case.lab, case.engine, Log::Null, &case.control, &[]);
+}
+
 /// All connect and ask; the router serves some of them and refuses the others.
-fn connect_clients(case: &Case<'_>) {
+fn connect_clients(case: &mut Case<'_>) {
     let [_, socket] = case.control.options();
     let clients: Vec<UnixStream> = (0..1000).filter_map(|_| UnixStream::connect(socket).ok()).collect();
     clients.iter().for_each(|mut client| _ = client.write_all(b"\"counters\"\n"));
     thread::sleep(Duration::from_millis(200));
 }
 
-fn overflow(case: &Case<'_>) {
+fn overflow(case: &mut Case<'_>) {
     change_many(case, 20_000);
     case.lab.router.ip("route flush proto 99");
     case.control.wait_until("\"counters\"", |of| of["netlink"]["resyncs"].as_u64() > Some(0));
 }
 
-fn change_routes(case: &Case<'_>) {
+fn change_routes(case: &mut Case<'_>) {
     batch(&case.lab.router, |n| format!("route add blackhole {}", network(n)));
     case.lab.left.try_command("ping -c 20 -i 0.01 -W 1 172.16.0.1");
 }
@@ -202,12 +217,13 @@ fn measure(engine: &str, (name, log, event): Event) {
     let (from, to) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
     assert!(reaches(&from, &to, "10.0.2.2:9"), "the kernel forwards");
     let control = Arc::new(Control::new());
-    let case = Case { lab: &lab, program: start(&lab, engine, log, &control), control };
+    let program = start(&lab, engine, log, &control, &[]);
+    let mut case = Case { lab: &lab, engine, program, control };
     let probes = Probes::start(from, to);
     assert!(probes.flow(), "{engine}, before: {name}");
     // The program forwards them, and not the kernel.
     case.control.wait_until("\"counters\"", |of| of["sent"]["packets"].as_u64() > Some(0));
-    event(&case);
+    event(&mut case);
     assert!(probes.flow(), "{engine}: packets flow after {name}");
     let Outage { longest, lost } = probes.end();
     println!("| {name} | `{engine}` | {:.0} | {lost} |", longest.as_secs_f64() * 1e3);
@@ -225,14 +241,14 @@ fn open(log: Log) -> Stdio {
     }
 }
 
-/// Starts the router, and waits until it knows the hosts. Dropped packets are captured with threads.
-fn start(lab: &Lab, engine: &str, log: Log, control: &Control) -> Program {
+/// Starts the router, and waits until it knows the hosts.
+fn start(lab: &Lab, engine: &str, log: Log, control: &Control, options: &[&str]) -> Program {
     let [option, socket] = control.options();
     let interfaces = ["--interfaces", "eth1,eth2", "--engine", engine, option, socket];
     let more = ["--netlink-buffer", "65536", "--log-level", "debug", "--capture-drops", "/dev/full"];
-    let captures = matches!(log, Log::FullDisk) && engine == "user";
+    let captures = matches!(log, Log::FullDisk);
     let more = if captures { &more[..] } else { &more[..4] };
-    let arguments = [&["forward"][..], &interfaces, more].concat();
+    let arguments = [&["forward"][..], &interfaces, more, options].concat();
     let program = lab.router.start_with_stderr(env!("CARGO_BIN_EXE_fullview"), &arguments, open(log));
     let answers = || UnixStream::connect(socket).is_ok();
     assert!(eventually(answers), "{}", program.output());
@@ -250,7 +266,12 @@ fn measure_all(engine: &str) {
 
 #[test]
 fn packets_flow_again_after_what_happens_to_threads() {
-    measure_all("user");
+    measure_all("threads");
+}
+
+#[test]
+fn packets_flow_again_after_what_happens_to_the_program_at_tc() {
+    measure_all("tc");
 }
 
 #[test]
