@@ -49,9 +49,10 @@ cd "$(dirname "$0")"
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-always}
 CI=${CI:-false}
 # CI builds once, so it needs no incremental data. Backtraces need only line tables; full debug information is most of
-# what is written and linked for some fifty test programs. Smoke runs measure nothing, so they need neither LTO nor it.
-[ "$CI" != true ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=line-tables-only \
-    CARGO_PROFILE_RELEASE_DEBUG=none CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+# what is written and linked for some fifty test programs. Smoke runs, the checks of peers and short fuzzing measure nothing,
+# so they need neither LTO nor it, and they take less time to run than a better optimized program takes to compile.
+[ "$CI" != true ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_DEBUG=none \
+    CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1
 # Tests in namespaces wait for packets and clocks half of their time, so more of them than processors run at once.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 # Panics and wrong answers show without a sanitizer, which halves the number of runs; FUZZ_SANITIZER=address checks memory.
