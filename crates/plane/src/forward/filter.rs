@@ -335,8 +335,14 @@ impl BurstFilter {
 
     /// Notes by which interfaces the packets that are not forwarded would leave. The last stage, after the verdicts.
     #[inline(always)]
-    pub(super) fn note_ways_out(&mut self, state: &StageState, view: &View, packets: &[Packet<'_>]) {
-        self.ways_out.note(state, view, packets);
+    pub(super) fn note_ways_out(
+        &mut self,
+        state: &StageState,
+        view: &View,
+        packets: &[Packet<'_>],
+        has_rejected: bool,
+    ) {
+        self.ways_out.note(state, view, packets, has_rejected);
     }
 
     /// By which interface a slow path may forward a packet of the last burst.

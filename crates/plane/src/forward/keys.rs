@@ -223,6 +223,12 @@ impl<A: Address> LookupBatch<A> {
         (self.positions.len, self.hidden) = (seen, len - seen);
     }
 
+    /// Hides all packets, whose next hops are set, until [`Self::show`].
+    #[inline(always)]
+    pub fn hide_all(&mut self) {
+        (self.positions.len, self.hidden) = (0, self.positions.len);
+    }
+
     /// Shows the hidden packets again, after the others.
     #[inline(always)]
     pub fn show(&mut self) {

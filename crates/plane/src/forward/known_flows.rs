@@ -77,14 +77,10 @@ impl KnownFlows {
             taken += routes[1].take::<Inet6Addresses>(&mut self.places, filter, &mut table.inet6, packets);
             all += table.inet.destinations.len() + table.inet6.destinations.len();
         }
-        let (mut known, mut judged) = (taken.all, FlowSet::default());
-        if (1..all).contains(&known) {
-            self.add_judged(&mut judged, tables, packets);
-            known -= self.put_off(&judged, filter.worker.flows_mut().0, tables, packets);
-        }
-        if taken.segments > 0 {
-            known -= self.take_segments(filter, tables, packets, &mut judged);
-        }
+        // If the rules judge no packet of the burst, or all, and no state follows segments, the order does not matter.
+        let is_orderless = taken.segments == 0 && !(1..all).contains(&taken.all);
+        let left = if is_orderless { 0 } else { self.leave_to_rules(filter, tables, packets, (taken, all)) };
+        let known = taken.all - left;
         let (flows, counters) = filter.worker.flows_mut();
         // Not before: what is put off is taken back from what was counted.
         flows.settle_rules(counters);
@@ -93,9 +89,35 @@ impl KnownFlows {
         }
         self.packets += known as u64;
         for table in tables {
+            if known == all {
+                table.inet.destinations.hide_all();
+                table.inet6.destinations.hide_all();
+                continue;
+            }
             table.inet.destinations.hide(|position| self.places[position] != UNKNOWN);
             table.inet6.destinations.hide(|position| self.places[position] != UNKNOWN);
         }
+    }
+
+    /// Takes the segments of known flows, and leaves packets to the rules whose flows have others that these judge. Returns how
+    /// many of the packets of known flows are left.
+    #[inline(never)]
+    fn leave_to_rules(
+        &mut self,
+        filter: &mut FlowFilter<'_>,
+        tables: &mut [TableKeys],
+        packets: &[Packet<'_>],
+        (taken, all): (KnownPackets, usize),
+    ) -> usize {
+        let (mut left, mut judged) = (0, FlowSet::default());
+        if (1..all).contains(&taken.all) {
+            self.add_judged(&mut judged, tables, packets);
+            left += self.put_off(&judged, filter.worker.flows_mut().0, tables, packets);
+        }
+        if taken.segments > 0 {
+            left += self.take_segments(filter, tables, packets, &mut judged);
+        }
+        left
     }
 
     /// Adds the flows of the packets in the burst that the rules judge.

@@ -298,10 +298,10 @@ fn run_stages(
                 |position| filter.as_ref().is_some_and(|filter| filter.has_translated(position));
             redirect::record(&mut state.redirects, &state.tables, view, packets, &is_translated);
         }
-        rewrite::rewrite(state, view, packets);
+        let has_rejected = rewrite::rewrite(state, view, packets);
         if let Some(filter) = filter {
             filter.restore_rejected(packets);
-            filter.note_ways_out(state, view, packets);
+            filter.note_ways_out(state, view, packets, has_rejected);
         }
     }
 }

@@ -15,23 +15,27 @@ use fullview_table::NextHop;
 
 const MACS: Field<12> = Field(0);
 
+/// Rewrites the packets that were looked up. Returns whether any of them is not forwarded.
 #[inline]
-pub(super) fn rewrite(state: &StageState, view: &View, packets: &mut [Packet<'_>]) {
-    let (adjacencies, tags) = (view.adjacencies(), &state.tags);
+pub(super) fn rewrite(state: &StageState, view: &View, packets: &mut [Packet<'_>]) -> bool {
+    let (adjacencies, tags, mut has_rejected) = (view.adjacencies(), &state.tags, false);
     for table in &state.tables {
         for (position, hop) in table.inet.destinations.found() {
             let entry = adjacencies.get(hop);
             if !inet(packets[position], entry) {
                 reject(packets[position], position, hop, tags, |packet| refuse_inet(packet, entry, hop));
+                has_rejected = true;
             }
         }
         for (position, hop) in table.inet6.destinations.found() {
             let entry = adjacencies.get(hop);
             if !inet6(packets[position], entry) {
                 reject(packets[position], position, hop, tags, |packet| refuse_inet6(packet, entry, hop));
+                has_rejected = true;
             }
         }
     }
+    has_rejected
 }
 
 /// Rewrites a packet that is forwarded; `false` if it is not. A hop count of 1 is used up here just as 0 is: the packet

@@ -8,12 +8,12 @@ use std::ops::AddAssign;
 
 use fullview_filter::ruleset::{RuleSet, may_renew_flow, renew_flow};
 use fullview_filter::state::FilterWorker;
-use fullview_filter::state::flow::{FamilyFlows, FlowCaches};
+use fullview_filter::state::flow::{FamilyFlows, FlowCache, FlowCaches};
 use fullview_table::NextHop;
 
 use super::keys::FamilyKeys;
 use super::wire_flow::WireFamily;
-use crate::burst::{BURST, Packet};
+use crate::burst::{BURST, Packet, Slot};
 use crate::filter_time::step_of;
 use crate::kernel_flows::{FlowSharing, KnownFlow};
 use crate::view::View;
@@ -109,11 +109,15 @@ fn find<A: WireFamily>(
     packets: &[Packet<'_>],
 ) {
     let flows = A::cache(filter.worker.flows_mut().0);
-    let mut touched = 0;
-    for at in first..end {
-        let position = keys.destinations.position(at);
-        let place = flows.place(&A::read(packets[position]).flow);
-        places[position % BURST] = place as u32;
+    let (mut touched, mut hashes) = (0, [0; STEP]);
+    // In loops of their own, as the processor waits for the memory of the more packets at once, the shorter a loop is.
+    for (hash, at) in hashes.iter_mut().zip(first..end) {
+        *hash = flows.hash(&A::read(packets[keys.destinations.position(at)]).flow);
+        touched ^= flows.touch_slots(*hash);
+    }
+    for (hash, at) in hashes.iter().zip(first..end) {
+        let place = flows.place(*hash);
+        places[keys.destinations.position(at) % BURST] = place as u32;
         touched ^= flows.touch(place);
     }
     std::hint::black_box(touched);
@@ -129,31 +133,48 @@ fn count<A: WireFamily>(
     packets: &[Packet<'_>],
     (run, put_off): (&mut Run, &mut PutOff),
 ) -> KnownPackets {
-    let (mut known, now) = (KnownPackets::default(), filter.now() as u32);
+    let (mut known, since) = (KnownPackets::default(), (stamp, filter.now() as u32));
     let (flows, _) = filter.worker.flows_mut();
     for at in first..end {
         let position = keys.destinations.position(at) % BURST;
         let (seen, place) = (A::read(packets[position]), places[position] as usize);
-        let is_other = seen.is_segment && A::segment(packets[position], seen.length).is_none();
-        if !(A::cache(flows).has(place, &seen.flow) & seen.is_plain) || is_other {
-            places[position] = UNKNOWN;
-            continue;
+        let counted = if seen.is_plain & !seen.is_segment {
+            A::cache(flows).count_fresh(place, &seen.flow, since, seen.length)
+        } else {
+            None
+        };
+        if let Some((next_hop, list)) = counted {
+            run.count(list, seen.length, flows);
+            keys.destinations.set_next_hop(at, NextHop(next_hop));
+            known.all += 1;
+        } else {
+            known += leave::<A>(&mut places[position], A::cache(flows), packets[position], (at, put_off));
         }
-        if seen.is_segment {
-            known += KnownPackets { all: 1, segments: 1 };
-            continue;
-        }
-        if !A::cache(flows).is_fresh(place, stamp, now) {
-            put_off.packets[put_off.len % STEP] = (at as u8, place as u32);
-            put_off.len += 1;
-            continue;
-        }
-        let (next_hop, list) = A::cache(flows).count(place, seen.length);
-        run.count(list, seen.length, flows);
-        keys.destinations.set_next_hop(at, NextHop(next_hop));
-        known.all += 1;
     }
     known
+}
+
+/// Leaves a segment of a known flow to [`take_segments`](super::take_segments), a packet whose states have to be asked to
+/// [`renew`], and all others to the rules. A function of its own, so that [`count`] keeps its values in registers.
+#[inline(never)]
+fn leave<A: WireFamily>(
+    place: &mut u32,
+    cache: &FlowCache<A>,
+    slot: &Slot,
+    (at, put_off): (usize, &mut PutOff),
+) -> KnownPackets {
+    let seen = A::read(slot);
+    let is_other = seen.is_segment && A::segment(slot, seen.length).is_none();
+    if !(cache.has(*place as usize, &seen.flow) & seen.is_plain) || is_other {
+        *place = UNKNOWN;
+        return KnownPackets::default();
+    }
+    if seen.is_segment {
+        return KnownPackets { all: 1, segments: 1 };
+    }
+    put_off.packets[put_off.len % STEP] = (at as u8, *place);
+    put_off.len += 1;
+    KnownPackets::default()
 }
 
 /// Counts the packets whose states are alive.

@@ -36,11 +36,11 @@ impl WaysOut {
         WaysOut(Vec::with_capacity(BURST))
     }
 
-    /// Notes the ways after all verdicts are known. Most bursts have no packet that is not forwarded.
+    /// Notes the ways after all verdicts are known, if the rewrite rejected any packet. Most bursts have none.
     #[inline(always)]
-    pub fn note(&mut self, state: &StageState, view: &View, packets: &[Packet<'_>]) {
+    pub fn note(&mut self, state: &StageState, view: &View, packets: &[Packet<'_>], has_rejected: bool) {
         self.0.clear();
-        if packets.iter().any(|packet| packet.verdict != Verdict::Forward) {
+        if has_rejected {
             self.note_rejected(state, view, packets);
         }
     }

@@ -34,6 +34,20 @@ struct CachedFlow<A> {
 
 const _: () = assert!(size_of::<CachedFlow<super::addresses::Inet6Addresses>>() == 64);
 
+impl<A> CachedFlow<A> {
+    #[inline(always)]
+    fn is_fresh(&self, stamp: u64, now: u32) -> bool {
+        (self.stamp == stamp) & (self.last == now) & (self.packets < MOST_PACKETS)
+    }
+
+    #[inline(always)]
+    fn count(&mut self, length: u16) -> (u16, u16) {
+        self.packets += 1;
+        self.bytes = self.bytes.wrapping_add(u32::from(length));
+        (self.next_hop, self.rules)
+    }
+}
+
 /// The states that decide about both passes, of those that are decided by states.
 pub(crate) type FlowStates = [Option<Hit>; 2];
 
@@ -95,11 +109,22 @@ impl<A: FlowAddresses> FlowCache<A> {
         self.used == 0
     }
 
-    /// The place of a flow's entry, if it has one. A flow in its second slot whose first one has the same tag by accident is
-    /// not found. The cache has room.
+    /// The hash of a flow, which leads to its slots.
     #[inline(always)]
-    pub fn place(&self, flow: &WireFlow<A>) -> usize {
-        let hash = flow.hash(&self.keys);
+    pub fn hash(&self, flow: &WireFlow<A>) -> u64 {
+        flow.hash(&self.keys)
+    }
+
+    /// Reads the slots of a hash before they are needed. Returns a value that depends on them. The cache has room.
+    #[inline(always)]
+    pub fn touch_slots(&self, hash: u64) -> u32 {
+        self.slot(self.slots_of(hash)[0])
+    }
+
+    /// The place of the entry of the flow with this hash, if it has one. A flow in its second slot whose first one has the same
+    /// tag by accident is not found. The cache has room.
+    #[inline(always)]
+    pub fn place(&self, hash: u64) -> usize {
         let [first, second] = self.slots_of(hash);
         let (first, second) = (self.slot(first), self.slot(second));
         // A branch would often be mispredicted while its memory is on the way.
@@ -121,9 +146,21 @@ impl<A: FlowAddresses> FlowCache<A> {
     /// Whether the entry is valid and its states were alive at this time.
     #[inline(always)]
     pub fn is_fresh(&self, place: usize, stamp: u64, now: u32) -> bool {
-        self.entries.get(place).is_some_and(|entry| {
-            (entry.stamp == stamp) & (entry.last == now) & (entry.packets < MOST_PACKETS)
-        })
+        self.entries.get(place).is_some_and(|entry| entry.is_fresh(stamp, now))
+    }
+
+    /// As [`Self::count`], if the place has the entry of the flow and that is fresh.
+    #[inline(always)]
+    pub fn count_fresh(
+        &mut self,
+        place: usize,
+        flow: &WireFlow<A>,
+        (stamp, now): (u64, u32),
+        length: u16,
+    ) -> Option<(u16, u16)> {
+        let entry = self.entries.get_mut(place)?;
+        let counts = (entry.flow == *flow) & entry.is_fresh(stamp, now);
+        counts.then(|| entry.count(length))
     }
 
     fn find(&self, flow: &WireFlow<A>) -> Option<usize> {
@@ -140,10 +177,7 @@ impl<A: FlowAddresses> FlowCache<A> {
     /// Counts a packet of the flow. Returns its next hop, and the list of the rules that count it.
     #[inline(always)]
     pub fn count(&mut self, place: usize, length: u16) -> (u16, u16) {
-        let Some(entry) = self.entries.get_mut(place) else { return (0, 0) };
-        entry.packets += 1;
-        entry.bytes = entry.bytes.wrapping_add(u32::from(length));
-        (entry.next_hop, entry.rules)
+        self.entries.get_mut(place).map_or((0, 0), |entry| entry.count(length))
     }
 
     /// Takes a packet back, and returns the list of its rules.
