@@ -8,7 +8,7 @@ use crate::verdict::{DecidedBy, Decision, Verdict};
 
 /// How many states a call of [`RuleSet::sweep`] looks at, and how many of them it removes, at most.
 const SWEPT: u32 = 1024;
-const REMOVED: u32 = 128;
+const REMOVED: u32 = 32;
 /// The sweep visits every state once in so many milliseconds (pf's `timeout interval`).
 const INTERVAL: u32 = 10_000;
 /// For so many packets at once the memory of their states is requested.
@@ -121,7 +121,9 @@ impl RuleSet {
         for visited in 0..due.min(u64::from(SWEPT)).min(entries) {
             let id = worker.cursor;
             removed += u32::from(self.visit(worker, id, now));
-            if removed > REMOVED {
+            if removed == REMOVED {
+                // The next burst goes on, although the clock may not have moved on.
+                worker.swept = now.wrapping_sub(1);
                 return worker.visited(visited as usize);
             }
             worker.cursor = if u64::from(id) + 1 == entries { 0 } else { id + 1 };
