@@ -85,6 +85,13 @@ impl FlowLab {
         pairs.find(|(name, _)| *name == "ForwDatagrams").unwrap().1.parse().unwrap()
     }
 
+    /// How many packets the programs have left to the kernel because the process had no core in time, or asked for a neighbour.
+    fn left_to_kernel(&self) -> u64 {
+        let counters = self.control.ask("\"counters\"");
+        let count = |reason| counters["program"][reason].as_u64().unwrap_or(0);
+        count("router_stalled") + count("no_neighbor")
+    }
+
     /// Ends the packets; returns how many were sent, which were lost, and which arrived twice.
     fn end(&mut self) -> (u32, Vec<u32>, Vec<u32>) {
         let (sender, receiver) = self.flow.take().unwrap();
@@ -110,7 +117,7 @@ fn programs_change_without_a_lost_packet(engine: &'static str) {
     }
     let mut lab = FlowLab::new(engine);
     let mut program = lab.start();
-    let by_kernel = lab.forwarded_by_kernel();
+    let (left, by_kernel) = (lab.left_to_kernel(), lab.forwarded_by_kernel());
     for _ in 0..3 {
         lab.wait_for_packets();
         let next = lab.take_over();
@@ -125,7 +132,9 @@ fn programs_change_without_a_lost_packet(engine: &'static str) {
         // The socket is that of the new process.
         assert_eq!(lab.control.ask("\"interfaces\"")[0]["engine"]["name"], engine);
     }
-    assert_eq!(lab.forwarded_by_kernel(), by_kernel, "a program forwarded all the time");
+    let by_kernel = lab.forwarded_by_kernel() - by_kernel;
+    let left = lab.left_to_kernel() - left;
+    assert!(by_kernel <= left, "{by_kernel} packets met no program, or were among {left}");
     let (sent, lost, twice) = lab.end();
     assert_eq!((lost, twice), (vec![], vec![]));
     let (code, output) = program.end("TERM");
@@ -207,10 +216,12 @@ fn the_running_router_puts_its_programs_back(engine: &'static str) {
     assert!(eventually(|| program.output().contains("this one goes on")), "{}", program.output());
     // The answer comes after the programs are back.
     lab.control.ask("\"counters\"");
-    lab.wait_for_packets();
-    let by_kernel = lab.forwarded_by_kernel();
-    lab.wait_for_packets();
-    assert_eq!(lab.forwarded_by_kernel(), by_kernel, "the router's program forwards again");
+    let forwards = || {
+        let by_kernel = lab.forwarded_by_kernel();
+        lab.wait_for_packets();
+        lab.forwarded_by_kernel() == by_kernel
+    };
+    assert!(eventually(forwards), "the router's program forwards again");
     assert!(program.is_running());
     let (_, lost, twice) = lab.end();
     assert_eq!((lost, twice), (vec![], vec![]));

@@ -190,8 +190,9 @@ mod tests {
     #[test]
     fn a_link_is_noted_until_it_works_again() {
         let (mut state, failed) = noted();
-        [link(1, true), link(2, false), link(3, false), link(2, true)].map(|link| state.follow(link));
-        assert_eq!(*failed.lock().unwrap(), [3].into());
+        let links = [link(1, true), link(2, false), link(3, false), link(2, true)];
+        links.into_iter().for_each(|link| state.follow(link));
+        assert_eq!(*failed.lock().unwrap(), BTreeSet::from([3]));
         state.forget();
         assert!(failed.lock().unwrap().is_empty());
     }
@@ -204,7 +205,7 @@ mod tests {
             state.follow(link(index, false));
             state.remove(index);
         }
-        assert_eq!(*failed.lock().unwrap(), (2 * most + 1..=3 * most).collect());
+        assert_eq!(*failed.lock().unwrap(), (2 * most + 1..=3 * most).collect::<BTreeSet<_>>());
         assert_eq!((state.failed.len(), state.removed.len()), (MOST_REMOVED, MOST_REMOVED));
         // A link that worked until it was removed is not noted, and takes no other one's place.
         state.follow(link(1, true));
