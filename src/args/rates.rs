@@ -19,7 +19,7 @@ Exit codes:
   2    wrong arguments or bad input
   3    measured, but some search has no result, or with --profile some profile is not valid: README.md in the folder
        says why
-  130  interrupted; README.md has what was finished
+  130  interrupted; README.md has what was finished, and --resume goes on
 
 Examples:
   fullview rates
@@ -36,7 +36,9 @@ Examples:
   fullview rates --devices kernel,xdp --routes 100000 --changes 1000 --convergence=20 --out results/failures
   fullview rates --devices kernel --command 'mine=./forwarder \"$INGRESS\" \"$EGRESS\"' --out results/mine
   fullview rates --testbed lab.toml --trial-seconds 1 --out results/lab
-  fullview rates --testbed two-hosts.toml --latency --out results/lab-latency"
+  fullview rates --testbed two-hosts.toml --latency --out results/lab-latency
+  fullview rates --testbed two-hosts.toml --quick --out results/lab-quick
+  fullview rates --testbed lab.toml --trial-seconds 1 --out results/lab --resume"
 )]
 pub struct RatesArgs {
     /// What is measured: link, kernel, kernel-stateful, kernel-iptables, kernel-flowtable, fib-lookup, off, auto, threads,
@@ -51,8 +53,9 @@ pub struct RatesArgs {
     #[arg(long, value_name = "FILE")]
     pub testbed: Option<PathBuf>,
     /// The kernel and auto with latency and profiles in less than three minutes; sets the defaults of --devices, --repetitions,
-    /// --trial-seconds and --most-seconds to kernel,auto, 1, 0.05 and 30
-    #[arg(long, conflicts_with = "testbed")]
+    /// --trial-seconds and --most-seconds to kernel,auto (all of an inventory), 1, 0.05
+    /// and 30
+    #[arg(long)]
     pub quick: bool,
     /// Searches for each device
     #[arg(long, value_name = "N", default_value_t = 3, default_value_if("quick", "true", "1"), value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -67,7 +70,7 @@ pub struct RatesArgs {
     #[arg(long, value_name = "PPS", value_parser = clap::value_parser!(u32).range(2000..))]
     pub most_load: Option<u32>,
     /// Bytes of each packet's frame without the FCS, 60 to 1514, or imix: 7 of 60, 4 of 590 and 1 of 1514 in turn
-    #[arg(long, value_name = "BYTES|imix", default_value = "60", value_parser = size, conflicts_with = "testbed")]
+    #[arg(long, value_name = "BYTES|imix", default_value = "60", value_parser = size)]
     pub size: FrameSize,
     /// Measure one-way latency too, at 10, 50 and 90 % of the PDR and at the largest load
     #[arg(long)]
@@ -76,16 +79,16 @@ pub struct RatesArgs {
     #[arg(long)]
     pub bursts: bool,
     /// Profile each device's core after the rates, by perf (Debian: linux-perf): flame graphs, and where the time goes
-    #[arg(long, conflicts_with = "testbed")]
+    #[arg(long)]
     pub profile: bool,
     /// Load so many synthetic routes into the device's kernel first, and send to all of them
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=2_000_000), conflicts_with = "testbed")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=2_000_000))]
     pub routes: Option<u32>,
     /// Change so many of the routes a second while the device is measured
     #[arg(long, value_name = "M", default_value_t = 0, requires = "routes", value_parser = clap::value_parser!(u32).range(..=100_000))]
     pub changes: u32,
     /// Have the link and the route by which each device sends fail N times, and measure how long packets are lost
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "testbed")]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub convergence: Option<u32>,
     /// Seed of the order of the devices, and of the routes
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -96,6 +99,12 @@ pub struct RatesArgs {
     /// Replace what the folder holds
     #[arg(long)]
     pub force: bool,
+    /// Go on with the campaign in the folder, which was interrupted or killed; with the same options
+    #[arg(long, conflicts_with = "force")]
+    pub resume: bool,
+    /// How long a lost host of the inventory may be away until it is given up
+    #[arg(long, value_name = "S", default_value_t = 300, requires = "testbed")]
+    pub patience: u64,
     /// Print the results as JSON
     #[arg(long)]
     pub json: bool,

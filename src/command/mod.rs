@@ -29,6 +29,7 @@ mod noise_table;
 mod other_build;
 pub mod plan;
 pub mod profile;
+mod profile_parts;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod rates;
 #[cfg(all(feature = "bpf", target_os = "linux"))]

@@ -5,16 +5,20 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use fullview_bench::rates::{
-    DeviceName, NamespaceLab, Questions, RateLab, RatesCampaign, RatesError, RatesGraph, RatesReport,
-    RouteTable, RoutesPlan, TrialArchive, answers, graphs, notes, page, result_files, table,
+    CampaignFiles, DeviceName, NamespaceLab, Questions, RateLab, RatesCampaign, RatesError, RatesGraph,
+    RatesReport, RouteTable, RoutesPlan, TrialArchive, TurnLog, answers, graphs, notes, page, result_files,
+    table,
 };
-use fullview_bench::remote::{RemoteBed, RemoteLab, Wiring};
+use fullview_bench::remote::{DeviceKind, RemoteLab, Wiring};
+use fullview_bench::served::Hello;
 use fullview_router::error::BadInput;
 use fullview_router::{log, progress};
+use serde_json::{Map, Value, json};
 
 use super::rates_profile::{Profiling, is_profile_file};
 use super::testbed::read;
@@ -23,27 +27,30 @@ use crate::args::rates::RatesArgs;
 
 pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     let has_results = args.out.join("trials.jsonl").exists();
-    let folder = args.out.display();
-    ensure!(
-        args.force || !has_results,
-        BadInput(format!(
-            "{folder}: there are results already; --force replaces them, --out chooses another folder"
-        ))
-    );
+    refuse_results(args, has_results)?;
     let wiring = args.testbed.as_deref().map(read).transpose()?;
-    let has_clock = wiring.as_ref().is_none_or(Wiring::has_one_clock);
-    ensure!(has_clock || !args.latency, BadInput(format!("--latency: {}", RatesError::NoCommonClock)));
-    let wanted = wanted(args, devices(args, wiring.as_ref())?)?;
-    let profiling = Profiling::of(args)?;
-    // A folder without results may have files of the same names that are the user's.
-    if has_results {
-        remove_results(&args.out)?;
-    }
-    let mut archive = TrialArchive::create(&args.out)?;
+    wiring.as_ref().map_or(Ok(()), |wiring| check_wiring(args, wiring))?;
+    let wanted = wanted(args, devices(args, wiring.as_ref())?, wiring.as_ref())?;
+    let settings = settings(args, &wanted, wiring.as_ref())?;
+    // Nothing is removed or written before it is known that the campaign could be resumed, and could begin.
+    let resume = || TurnLog::resume(&args.out, settings.clone()).map_err(|error| BadInput(error.to_string()));
+    let known = args.resume.then(resume).transpose()?;
     let stop = campaign::stop_on_signal()?;
     let mut lab = lab(args, wiring, &wanted.devices)?;
+    let profiling = Profiling::of(args, lab.as_ref())?;
+    let (mut archive, mut turns) = match known {
+        Some(turns) => (TrialArchive::resume(&args.out, &turns.keys())?, turns),
+        None => {
+            // A folder without results may have files of the same names that are the user's.
+            if has_results {
+                remove_results(&args.out)?;
+            }
+            (TrialArchive::create(&args.out)?, TurnLog::create(&args.out, settings))
+        }
+    };
+    let files = CampaignFiles { archive: &mut archive, turns: &mut turns };
     let bar = progress::steps(wanted.searches() as u64);
-    let measured = wanted.run(lab.as_mut(), &mut archive, &stop, &bar);
+    let measured = wanted.run(lab.as_mut(), files, &stop, &bar);
     bar.finish_and_clear();
     match measured {
         Err(RatesError::Stopped) => Ok(Exit::Interrupted),
@@ -59,6 +66,71 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
             })
         }
     }
+}
+
+fn refuse_results(args: &RatesArgs, has_results: bool) -> anyhow::Result<()> {
+    let folder = args.out.display();
+    ensure!(
+        args.force || args.resume || !has_results,
+        BadInput(format!(
+            "{folder}: there are results already; --force replaces them, --resume goes on, --out chooses another folder"
+        ))
+    );
+    Ok(())
+}
+
+/// Refuses what hosts of this wiring cannot answer.
+fn check_wiring(args: &RatesArgs, wiring: &Wiring) -> anyhow::Result<()> {
+    let has_clock = wiring.has_one_clock();
+    ensure!(has_clock || !args.latency, BadInput(format!("--latency: {}", RatesError::NoCommonClock)));
+    let dut = &wiring.inventory.nodes[wiring.dut].name;
+    let needs_agent = args.profile || needs_kernel(args);
+    ensure!(
+        wiring.has_dut_agent() || !needs_agent,
+        BadInput(format!(
+            "--profile, --routes, --convergence: this program does not run on {dut} (agent = false)"
+        ))
+    );
+    ensure!(
+        wiring.routed_port().is_some() || args.routes.is_none(),
+        BadInput(format!("--routes: the wire of the receiver has to lead to {dut}"))
+    );
+    let has_spare = wiring.spare.is_some() && wiring.routed_port().is_some();
+    ensure!(
+        has_spare || args.convergence.is_none(),
+        BadInput(format!(
+            "--convergence: the receiver needs a second interface with `spare = true`, both at wires of {dut}"
+        ))
+    );
+    Ok(())
+}
+
+/// What two parts of a campaign must have in common.
+fn settings(
+    args: &RatesArgs,
+    wanted: &RatesCampaign,
+    wiring: Option<&Wiring>,
+) -> anyhow::Result<Map<String, Value>> {
+    let commands: Vec<[&String; 2]> = args.command.iter().map(|one| [&one.name, &one.line]).collect();
+    let all = json!({
+        "build": Hello::of_this_program().build,
+        "devices": wanted.devices,
+        "commands": commands,
+        "inventory": wiring.map(|wiring| &wiring.inventory),
+        "repetitions": wanted.repetitions,
+        "seed": wanted.seed,
+        "trial_seconds": wanted.trial_seconds,
+        "most_seconds": wanted.most_seconds,
+        "most_load": wanted.most_load,
+        "size": args.size,
+        "latency": wanted.latency,
+        "bursts": args.bursts,
+        "routes": args.routes,
+        "changes": args.changes,
+        "convergence": args.convergence,
+    });
+    // Numbers are compared as they are read again.
+    Ok(serde_json::from_str(&all.to_string())?)
 }
 
 /// Removes the results before: a picture of what is not measured now would stand beside the new page.
@@ -84,7 +156,7 @@ fn remove(file: &Path) -> anyhow::Result<()> {
 fn lab(args: &RatesArgs, wiring: Option<Wiring>, devices: &[String]) -> anyhow::Result<Box<dyn RateLab>> {
     let program = std::env::current_exe().context("the path of this program")?;
     Ok(match wiring {
-        Some(wiring) => Box::new(RemoteLab::new(RemoteBed::connect(wiring)?)),
+        Some(wiring) => Box::new(RemoteLab::connect(wiring, args.size, Duration::from_secs(args.patience))?),
         None => {
             let lab = NamespaceLab::new(program, args.size, args.command.clone())?;
             lab.check(devices)?;
@@ -105,9 +177,9 @@ fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<Stri
             usual(args.quick).iter().map(word).collect(),
         ),
     };
-    let commands = commands(args)?;
+    let (commands, without) = (commands(args)?, without_kernel(wiring));
     if args.devices.is_empty() {
-        let has_kernel = |device: &String| !(needs_kernel(args) && WITHOUT_KERNEL.contains(&device.as_str()));
+        let has_kernel = |device: &String| !(needs_kernel(args) && without.contains(device));
         return Ok([usual, commands].concat().into_iter().filter(has_kernel).collect());
     }
     let all = [all, commands.clone()].concat();
@@ -118,7 +190,7 @@ fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<Stri
             BadInput(format!("--devices: there is no device {unknown:?} here; there are {known}")).into()
         );
     }
-    let without = WITHOUT_KERNEL.iter().find(|name| args.devices.iter().any(|device| device == *name));
+    let without = without.iter().find(|name| args.devices.contains(name));
     if let Some(name) = without.filter(|_| needs_kernel(args)) {
         return Err(BadInput(format!(
             "--routes, --convergence: {name} has no kernel with routes; leave it out of --devices"
@@ -130,7 +202,15 @@ fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<Stri
 }
 
 /// Devices that do not forward by routes.
-const WITHOUT_KERNEL: [&str; 2] = ["link", "off"];
+fn without_kernel(wiring: Option<&Wiring>) -> Vec<String> {
+    match wiring {
+        None => [DeviceName::Link, DeviceName::Off].iter().map(word).collect(),
+        Some(wiring) => {
+            let off = wiring.inventory.devices.iter().filter(|device| device.kind == DeviceKind::Off);
+            off.map(|device| device.name.clone()).collect()
+        }
+    }
+}
 
 fn needs_kernel(args: &RatesArgs) -> bool {
     args.routes.is_some() || args.convergence.is_some()
@@ -154,7 +234,8 @@ fn word(device: &DeviceName) -> String {
     device.word().to_owned()
 }
 
-fn wanted(args: &RatesArgs, devices: Vec<String>) -> anyhow::Result<RatesCampaign> {
+fn wanted(args: &RatesArgs, devices: Vec<String>, wiring: Option<&Wiring>) -> anyhow::Result<RatesCampaign> {
+    let has_clock = wiring.is_none_or(Wiring::has_one_clock);
     Ok(RatesCampaign {
         devices,
         repetitions: args.repetitions,
@@ -162,7 +243,7 @@ fn wanted(args: &RatesArgs, devices: Vec<String>) -> anyhow::Result<RatesCampaig
         trial_seconds: args.trial_seconds,
         most_seconds: args.most_seconds,
         most_load: args.most_load.map(f64::from),
-        latency: args.latency || args.quick,
+        latency: args.latency || args.quick && has_clock,
         questions: questions(args)?,
     })
 }
@@ -170,7 +251,13 @@ fn wanted(args: &RatesArgs, devices: Vec<String>) -> anyhow::Result<RatesCampaig
 fn questions(args: &RatesArgs) -> anyhow::Result<Questions> {
     let plan = |routes: u32| {
         let table = RouteTable::synthetic(routes as usize, args.seed).map_err(RatesError::from)?;
-        anyhow::Ok(RoutesPlan { table: Arc::new(table), changes: args.changes })
+        anyhow::Ok(RoutesPlan {
+            table: Arc::new(table),
+            routes,
+            seed: args.seed,
+            changes: args.changes,
+            spare: false,
+        })
     };
     let routes = args.routes.map(plan).transpose()?;
     Ok(Questions { bursts: args.bursts, routes, failures: args.convergence.unwrap_or(0) })

@@ -42,5 +42,4 @@ fn routes_that_no_device_can_have_are_refused() {
     refused(&["--devices", "link,kernel", "--routes", "1000"], "link has no kernel with routes");
     refused(&["--changes", "10"], "--routes");
     refused(&["--routes", "10"], "100..=2000000");
-    refused(&["--routes", "1000", "--testbed", "lab.toml"], "--testbed");
 }

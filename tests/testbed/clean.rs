@@ -26,14 +26,14 @@ fn rates(folder: &Path) -> Child {
     command.current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-fn clean(arguments: &[&str]) -> Value {
+pub fn clean(arguments: &[&str]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
     let done = command.args(["testbed", "clean", "--json"]).args(arguments).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     serde_json::from_slice(&done.stdout).unwrap()
 }
 
-fn namespaces_of(process: u32) -> Vec<String> {
+pub fn namespaces_of(process: u32) -> Vec<String> {
     let all = fs::read_dir("/run/netns").into_iter().flatten().flatten();
     let names = all.map(|name| name.file_name().to_string_lossy().into_owned());
     let mut names: Vec<_> = names.filter(|name| name.starts_with(&format!("fv{process}r"))).collect();
@@ -41,7 +41,7 @@ fn namespaces_of(process: u32) -> Vec<String> {
     names
 }
 
-fn found<'f>(report: &'f Value, kind: &str) -> Vec<&'f str> {
+pub fn found<'f>(report: &'f Value, kind: &str) -> Vec<&'f str> {
     let all = report["found"].as_array().unwrap().iter();
     all.filter(|one| one["kind"] == kind).map(|one| one["name"].as_str().unwrap()).collect()
 }
@@ -74,7 +74,7 @@ fn what_a_killed_measurement_left_is_removed_and_nothing_else() {
 
 /// Gives this thread, and what it starts, a folder /run of its own: any other test bed on this machine would clean up too.
 #[allow(deprecated)] // `unshare` is unsafe only where it unshares file descriptors or memory
-fn enter_private_run() {
+pub fn enter_private_run() {
     rustix::thread::unshare(UnshareFlags::NEWNS).unwrap();
     for arguments in ["--make-rprivate /", "-t tmpfs tmpfs /run"] {
         assert!(Command::new("mount").args(arguments.split(' ')).status().unwrap().success());

@@ -5,4 +5,6 @@
 mod clean;
 mod examples;
 mod hosts;
+mod phases;
+mod questions;
 mod remote;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::hosts::{SshHosts, commands_in};
 
-const SHORT: [&str; 10] = [
+pub const SHORT: [&str; 10] = [
     "--json",
     "--repetitions",
     "1",
@@ -25,9 +25,9 @@ const SHORT: [&str; 10] = [
 /// Other work may take the generator's core.
 const ATTEMPTS: usize = 3;
 
-const PROGRAMS: [&str; 8] = ["ip", "sshd", "ssh", "scp", "ssh-keygen", "setpriv", "sha256sum", "chrt"];
+pub const PROGRAMS: [&str; 8] = ["ip", "sshd", "ssh", "scp", "ssh-keygen", "setpriv", "sha256sum", "chrt"];
 
-const THREE: &str = r#"
+pub const THREE: &str = r#"
 title = "Three hosts"
 ssh.config = "ssh_config"
 wires = [["sender:eth1", "dut:in"], ["dut:out", "receiver:eth1"]]
@@ -164,7 +164,7 @@ stop = ["ip link del lab"]
 "#;
 
 /// Sender, device under test and receiver. Their kernels send frames of their own, which must not count.
-fn three() -> SshHosts {
+pub fn three() -> SshHosts {
     let hosts = SshHosts::start(&["sender", "dut", "receiver"]);
     let [sender, dut, receiver] = ["sender", "dut", "receiver"].map(|name| &hosts.host(name).node);
     cable((sender, "eth1"), (dut, "in"));
@@ -174,7 +174,7 @@ fn three() -> SshHosts {
 }
 
 /// A host that sends and receives, and the device under test.
-fn two() -> SshHosts {
+pub fn two() -> SshHosts {
     let hosts = SshHosts::start(&["lab", "dut"]);
     let [lab, dut] = ["lab", "dut"].map(|name| &hosts.host(name).node);
     cable((lab, "eth1"), (dut, "in"));
@@ -183,26 +183,26 @@ fn two() -> SshHosts {
     hosts
 }
 
-fn write(hosts: &SshHosts, inventory: &str) {
+pub fn write(hosts: &SshHosts, inventory: &str) {
     let folder = hosts.folder.path().display().to_string();
     let text = inventory.replace("$FOLDER", &folder).replace("$PROGRAM", env!("CARGO_BIN_EXE_fullview"));
     fs::write(hosts.path("lab.toml"), text).unwrap();
 }
 
 /// Starts the program in the namespace from which the hosts are reached.
-fn command(arguments: &[&str], hosts: &SshHosts) -> Command {
+pub fn command(arguments: &[&str], hosts: &SshHosts) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
     command.args(arguments).current_dir(hosts.folder.path()).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-fn fullview(hosts: &SshHosts, arguments: &[&str]) -> Output {
+pub fn fullview(hosts: &SshHosts, arguments: &[&str]) -> Output {
     let mut command = command(arguments, hosts);
     hosts.control.run(move || command.output().unwrap())
 }
 
-fn said(output: &Output) -> String {
+pub fn said(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat()
 }
 
@@ -211,12 +211,13 @@ fn measure(hosts: &SshHosts) -> Value {
     measure_with(hosts, &[])
 }
 
-fn measure_with(hosts: &SshHosts, more: &[&str]) -> Value {
+pub fn measure_with(hosts: &SshHosts, more: &[&str]) -> Value {
     for _ in 0..ATTEMPTS {
-        let done = fullview(
-            hosts,
-            &[&["rates", "--testbed", "lab.toml", "--out", "out"], &SHORT[..], more].concat(),
-        );
+        let all = [&["rates", "--testbed", "lab.toml", "--out", "out"], &SHORT[..], more].concat();
+        let goes_on = more.contains(&"--resume");
+        let options: Vec<&str> =
+            all.into_iter().filter(|option| !(goes_on && *option == "--force")).collect();
+        let done = fullview(hosts, &options);
         hosts.assert_idle();
         let message = said(&done);
         if message.contains("holds no load") {
@@ -236,7 +237,7 @@ fn measure_with(hosts: &SshHosts, more: &[&str]) -> Value {
     panic!("other work took the generator's core {ATTEMPTS} times");
 }
 
-fn mrr(report: &Value, name: &str) -> f64 {
+pub fn mrr(report: &Value, name: &str) -> f64 {
     let device =
         report["devices"].as_array().unwrap().iter().find(|device| device["device"] == name).unwrap();
     device["searches"][0]["mrr"].as_f64().unwrap()

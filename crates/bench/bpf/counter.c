@@ -20,7 +20,7 @@ struct {
 	__type(value, __u64);
 } counted SEC(".maps");
 
-/* The address that packets go to, in network order. */
+/* The address that packets go to, in network order; 0 for any. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -42,7 +42,7 @@ int count(struct xdp_md *context)
 		return XDP_PASS;
 	wanted = bpf_map_lookup_elem(&destination, &zero);
 	counter = bpf_map_lookup_elem(&counted, &zero);
-	if (!wanted || !counter || ip->daddr != *wanted)
+	if (!wanted || !counter || (*wanted && ip->daddr != *wanted))
 		return XDP_PASS;
 	if (ip->ihl != 5 || ip->protocol != IPPROTO_UDP || *(__u16 *)(frame + 36) != bpf_htons(DISCARD))
 		return XDP_PASS;

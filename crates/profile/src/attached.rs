@@ -28,13 +28,16 @@ pub enum Observed {
     ThisProcess,
     /// Everything on a core.
     Core(usize),
+    /// Everything on all cores.
+    AllCores,
 }
 
 impl Observed {
-    fn options(self) -> [String; 2] {
+    fn options(self) -> Vec<String> {
         match self {
-            Observed::ThisProcess => ["-p".to_owned(), std::process::id().to_string()],
-            Observed::Core(core) => ["-C".to_owned(), core.to_string()],
+            Observed::ThisProcess => vec!["-p".to_owned(), std::process::id().to_string()],
+            Observed::Core(core) => vec!["-C".to_owned(), core.to_string()],
+            Observed::AllCores => vec!["-a".to_owned()],
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::core_tasks::{CoreTasks, Owner};
 use crate::event::FREQUENCY;
@@ -24,7 +24,7 @@ const MOST_UNKNOWN: f64 = 0.05;
 const MOST_LOST: f64 = 0.01;
 
 /// What speaks for and against a profile. Shares are of the core's time, if nothing else is said.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoreQuality {
     /// The time in which samples were taken, in seconds.
     pub seconds: f64,
@@ -47,7 +47,7 @@ pub struct CoreQuality {
 }
 
 /// A program's part of a core.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProgramShare {
     /// The name of its thread.
     pub program: String,
@@ -181,8 +181,14 @@ mod tests {
 
     #[test]
     fn shares_are_of_the_cores_time() {
-        let sample = |name: &str, process| Sample { name: name.into(), process, thread: 1, frames: vec![] };
-        let tasks = CoreTasks { processes: vec![7], kernel_threads: vec![] };
+        let sample = |name: &str, process| Sample {
+            name: name.into(),
+            process,
+            thread: 1,
+            core: None,
+            frames: vec![],
+        };
+        let tasks = CoreTasks { processes: vec![7], ..CoreTasks::default() };
         let samples = [sample("swapper", 0), sample("a", 7), sample("a", 7), sample("perf", 8)];
         let function = |name: &str| Function { name: name.into(), file: None };
         let stacks: Stacks = [(vec![function("a")], 1), (vec![function(UNKNOWN)], 1)].into_iter().collect();

@@ -1,5 +1,7 @@
 //! Whose the samples of a core are.
 
+use serde::{Deserialize, Serialize};
+
 use crate::script::Sample;
 use crate::symbols::sanitized;
 
@@ -10,7 +12,23 @@ pub struct CoreTasks {
     pub processes: Vec<u32>,
     /// Beginnings of the names of the kernel's threads that work for it.
     pub kernel_threads: Vec<String>,
+    pub scope: TaskScope,
 }
+
+/// What belongs to a device beside its processes and threads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TaskScope {
+    #[default]
+    Nothing,
+    /// What the kernel does with received packets, in whichever thread an interrupt came
+    ReceivedPackets,
+    /// All programs: the machine has no other task
+    Everything,
+}
+
+/// The function of the kernel by which it processes received packets, and the name that they have as a thread.
+const RECEIVES: &str = "net_rx_action";
+const SOFTIRQ: &str = "[softirq]";
 
 /// Whose a sample is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +46,18 @@ pub(crate) enum Owner {
 impl CoreTasks {
     pub(crate) fn owner(&self, sample: &Sample) -> Owner {
         let is_ours = |beginning: &String| sample.name.starts_with(beginning.as_str());
+        let receives = || sample.frames.iter().any(|frame| frame.symbol.starts_with(RECEIVES));
+        let is_thread = || self.kernel_threads.iter().any(is_ours);
         match sample.process {
+            _ if self.scope != TaskScope::Nothing && !is_thread() && receives() => {
+                Owner::Device(SOFTIRQ.to_owned())
+            }
             // perf gives the idle task the number 0 on every core.
             0 => Owner::Idle,
             process if process == std::process::id() => Owner::Measurement,
             process if self.processes.contains(&process) => Owner::Device(sanitized(&sample.name)),
-            _ if self.kernel_threads.iter().any(is_ours) => Owner::Device(kernel_thread(&sample.name)),
+            _ if is_thread() => Owner::Device(kernel_thread(&sample.name)),
+            _ if self.scope == TaskScope::Everything => Owner::Device(sanitized(&sample.name)),
             _ => Owner::Other(sanitized(&sample.name)),
         }
     }
@@ -55,11 +79,19 @@ fn kernel_thread(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::RawFrame;
 
     #[test]
     fn a_sample_has_one_owner() {
-        let tasks = CoreTasks { processes: vec![7], kernel_threads: vec!["napi/i1-".into()] };
-        let sample = |name: &str, process| Sample { name: name.into(), process, thread: 9, frames: vec![] };
+        let tasks =
+            CoreTasks { processes: vec![7], kernel_threads: vec!["napi/i1-".into()], ..CoreTasks::default() };
+        let sample = |name: &str, process| Sample {
+            name: name.into(),
+            process,
+            thread: 9,
+            core: None,
+            frames: vec![],
+        };
         for (name, process, owner) in [
             ("swapper", 0, Owner::Idle),
             ("fv-worker", 7, Owner::Device("fv-worker".into())),
@@ -70,5 +102,20 @@ mod tests {
         ] {
             assert_eq!(tasks.owner(&sample(name, process)), owner);
         }
+    }
+
+    #[test]
+    fn packets_that_an_interrupt_brings_are_the_devices_on_a_machine_of_its_own() {
+        let frame =
+            RawFrame { address: 1, symbol: "net_rx_action+0x1".into(), object: "[kernel.kallsyms]".into() };
+        let sample = |process, frames| Sample { name: "x".into(), process, thread: 9, core: None, frames };
+        let owner = |scope, sample| CoreTasks { scope, ..CoreTasks::default() }.owner(&sample);
+        let softirq = Owner::Device(SOFTIRQ.into());
+        assert_eq!(owner(TaskScope::Nothing, sample(0, vec![frame.clone()])), Owner::Idle);
+        assert_eq!(owner(TaskScope::ReceivedPackets, sample(0, vec![frame.clone()])), softirq);
+        assert_eq!(owner(TaskScope::ReceivedPackets, sample(5, vec![frame])), softirq);
+        assert_eq!(owner(TaskScope::ReceivedPackets, sample(5, vec![])), Owner::Other("x".into()));
+        assert_eq!(owner(TaskScope::Everything, sample(5, vec![])), Owner::Device("x".into()));
+        assert_eq!(owner(TaskScope::Everything, sample(0, vec![])), Owner::Idle);
     }
 }

@@ -2,13 +2,13 @@
 
 use std::process::{Command, Stdio};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Samples a second. No multiple of the timers that the kernel and other programs use, so that it does not follow them.
 pub const FREQUENCY: u32 = 997;
 
 /// The event whose occurrences are sampled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
     /// A hardware event.

@@ -24,8 +24,8 @@ mod window;
 
 pub use attached::check;
 pub use core_quality::CoreQuality;
-pub use core_recorder::{CoreProfile, CoreRecorder};
-pub use core_tasks::CoreTasks;
+pub use core_recorder::{CoreProfile, CoreRecorder, ProfiledCore};
+pub use core_tasks::{CoreTasks, TaskScope};
 pub use error::ProfileError;
 pub use event::Event;
 pub use quality::Quality;

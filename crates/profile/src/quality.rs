@@ -96,7 +96,7 @@ mod tests {
     fn the_figures_are_those_of_this_thread() {
         let thread = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
         let function = |name: &str| Function { name: name.into(), file: None };
-        let sample = |thread| Sample { name: "a".into(), process: 1, thread, frames: Vec::new() };
+        let sample = |thread| Sample { name: "a".into(), process: 1, thread, core: None, frames: Vec::new() };
         let samples: Vec<Sample> = [thread, thread, thread, thread, 1].map(sample).into();
         let stacks: Stacks = [(vec![function("a")], 2), (vec![function(UNKNOWN)], 1)].into_iter().collect();
         let quality = Quality::of(&samples, &stacks, Duration::from_secs_f64(8.0 / f64::from(FREQUENCY)));

@@ -65,7 +65,7 @@ impl Recorder {
 pub fn script(data: &Path) -> Result<String, ProfileError> {
     let output = Command::new("perf")
         .args(["script", "--no-inline", "--no-demangle", "--show-lost-events"])
-        .args(["-F", "comm,pid,tid,ip,sym,dso", "-i"])
+        .args(["-F", "comm,pid,tid,cpu,ip,sym,dso", "-i"])
         .arg(data)
         .stdin(Stdio::null())
         .output()

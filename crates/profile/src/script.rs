@@ -10,6 +10,8 @@ pub struct Sample {
     pub name: String,
     pub process: u32,
     pub thread: u32,
+    /// Where it was taken.
+    pub core: Option<usize>,
     /// From the innermost to the outermost.
     pub frames: Vec<RawFrame>,
 }
@@ -50,12 +52,28 @@ pub fn lost(text: &str) -> u64 {
     lines.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok()).sum()
 }
 
-/// `NAME PROCESS/THREAD`; the name may have spaces, and a thread that ends has the number -1.
+/// `NAME PROCESS/THREAD [CORE]`; the name may have spaces, and a thread that ends has the number -1.
 fn thread(words: &str) -> Option<Sample> {
+    let (words, core) = core(words);
     let (name, numbers) = words.rsplit_once(' ')?;
     let (process, thread) = numbers.split_once('/')?;
     let [process, thread] = [process, thread].map(|number| Some(number.parse::<i32>().ok()?.cast_unsigned()));
-    Some(Sample { name: name.trim().to_owned(), process: process?, thread: thread?, frames: Vec::new() })
+    Some(Sample {
+        name: name.trim().to_owned(),
+        process: process?,
+        thread: thread?,
+        core,
+        frames: Vec::new(),
+    })
+}
+
+/// The core at the end of a line that has one, and what stands before it.
+fn core(words: &str) -> (&str, Option<usize>) {
+    let parts = words.rsplit_once(' ').and_then(|(before, last)| {
+        let number = last.strip_prefix('[')?.strip_suffix(']')?;
+        Some((before.trim_end(), number.parse().ok()))
+    });
+    parts.unwrap_or((words, None))
 }
 
 /// `ADDRESS SYMBOL (OBJECT)`.
@@ -86,9 +104,16 @@ mod tests {
             object: object.into(),
         };
         let frames = vec![frame(0x55d0aa, "work+0x1", "/usr/bin/a b"), frame(0x7f00, "[unknown]", "[vdso]")];
-        let sample =
-            |name: &str, process, thread, frames| Sample { name: name.into(), process, thread, frames };
+        let sample = |name: &str, process, thread, frames| Sample {
+            name: name.into(),
+            process,
+            thread,
+            core: None,
+            frames,
+        };
         assert_eq!(read, [sample("a b", 1, 17, frames), sample("c", 18, 18, vec![])]);
+        let on_core = samples("a [x]  1/17 [003] \n\n").unwrap();
+        assert_eq!((on_core[0].name.as_str(), on_core[0].core), ("a [x]", Some(3)));
     }
 
     #[test]

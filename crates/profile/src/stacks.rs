@@ -3,13 +3,31 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::script::Sample;
 use crate::symbols::{Function, Symbols};
 use crate::window::MARK;
 
 /// How often each stack was seen, with its functions from the outermost, the caller of the work, to the innermost.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "CountedStacks", into = "CountedStacks")]
 pub struct Stacks(BTreeMap<Vec<Function>, u64>);
+
+/// The same as a list, because keys of JSON are words.
+type CountedStacks = Vec<(Vec<Function>, u64)>;
+
+impl From<CountedStacks> for Stacks {
+    fn from(stacks: CountedStacks) -> Stacks {
+        stacks.into_iter().collect()
+    }
+}
+
+impl From<Stacks> for CountedStacks {
+    fn from(stacks: Stacks) -> CountedStacks {
+        stacks.0.into_iter().collect()
+    }
+}
 
 impl Stacks {
     /// The stacks of the work itself. What other threads did, and stacks that lead nowhere, are left out;

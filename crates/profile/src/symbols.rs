@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use addr2line::Loader;
+use serde::{Deserialize, Serialize};
 
 use crate::error::ProfileError;
 use crate::image::Image;
@@ -77,7 +78,7 @@ impl Symbols {
 }
 
 /// A function, and the file of its source if that is known.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Function {
     pub name: String,
     pub file: Option<String>,

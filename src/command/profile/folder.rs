@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use fullview_bench::settings::Settings;
 use fullview_lab::{Experiment, Family};
-use fullview_profile::graph;
 use fullview_router::error::BadInput;
 
 use super::measured::MeasuredProfile;
 use super::page::{ProfileDocument, difference, picture};
+use crate::command::profile_parts::{Baseline, ProfileFiles, write_file, write_profile};
 
 /// Makes the folder, or makes sure that it may be written to.
 pub fn prepare(folder: &Path, force: bool) -> anyhow::Result<()> {
@@ -33,28 +33,26 @@ pub fn write(
     profiles: &[MeasuredProfile],
     document: &ProfileDocument,
 ) -> anyhow::Result<()> {
-    let write = |name: &str, bytes: &[u8]| {
-        let path = folder.join(name);
-        fs::write(&path, bytes).with_context(|| format!("{}: cannot write", path.display()))
-    };
     for one in profiles {
         let variant = &experiment.variants[one.variant];
         let family =
             families.iter().find(|family| family.name == one.family).map_or("", |family| &family.title);
-        let title = format!("{}, {family}", variant.label);
-        let stacks = &one.profile.stacks;
-        let file = picture(&one.family, &variant.name);
-        write(&file, &graph::flame(&title, stacks)?)?;
-        write(&file.replace(".svg", ".folded"), stacks.to_string().as_bytes())?;
+        let (graph, difference) =
+            (picture(&one.family, &variant.name), difference(&one.family, &variant.name));
+        let stacks = graph.replace(".svg", ".folded");
+        let is_compared = one.variant != experiment.baseline();
+        let files =
+            ProfileFiles { graph: &graph, stacks: &stacks, difference: is_compared.then_some(&difference) };
         let is_baseline =
             |other: &&MeasuredProfile| other.variant == experiment.baseline() && other.family == one.family;
-        if let Some(baseline) =
-            profiles.iter().find(is_baseline).filter(|_| one.variant != experiment.baseline())
-        {
-            let svg = graph::difference(&title, &baseline.profile.stacks, stacks)?;
-            write(&difference(&one.family, &variant.name), &svg)?;
-        }
+        let baseline = profiles.iter().find(is_baseline).map(|other| Baseline {
+            name: &experiment.variants[other.variant].label,
+            stacks: &other.profile.stacks,
+        });
+        let title = format!("{}, {family}", variant.label);
+        write_profile(folder, &title, &files, &one.profile.stacks, baseline.as_ref())?;
     }
-    write("report.json", serde_json::to_string_pretty(document)?.as_bytes())?;
-    write("README.md", document.page()?.as_bytes())
+    let data = serde_json::to_string_pretty(document)?;
+    write_file(&folder.join("report.json"), data.as_bytes())?;
+    write_file(&folder.join("README.md"), document.page()?.as_bytes())
 }

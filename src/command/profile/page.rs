@@ -9,6 +9,7 @@ use fullview_profile::{Event, Quality};
 use serde::Serialize;
 
 use super::measured::MeasuredProfile;
+use crate::command::profile_parts::{percent, row, rule, share_of, stages_of};
 
 /// `report.json` of a profile.
 #[derive(Serialize)]
@@ -110,28 +111,27 @@ impl ProfileDocument {
     fn family(&self, page: &mut String, profiles: &[&ProfileEntry]) -> std::fmt::Result {
         writeln!(page, "\n## {}\n", profiles[0].family_title)?;
         let labels: Vec<&str> = profiles.iter().map(|one| one.label.as_str()).collect();
-        writeln!(page, "| stage, share of the time | {} |", labels.join(" | "))?;
-        writeln!(page, "| --- |{}", " ---: |".repeat(labels.len()))?;
-        for stage in stages_of(profiles) {
-            let share = |one: &&ProfileEntry| {
-                one.stages.iter().find(|known| known.stage == stage).map(|known| known.share)
-            };
-            writeln!(page, "| {stage} | {} |", row(profiles.iter().map(share), percent))?;
+        page.push_str(&row("stage, share of the time", labels.iter().map(|label| Some((*label).to_owned()))));
+        page.push_str(&rule(labels.len()));
+        for stage in stages_of(profiles.iter().map(|one| &one.stages[..])) {
+            page.push_str(&row(&stage, profiles.iter().map(|one| share_of(&one.stages, &stage))));
         }
         for event in profiles[0].events.iter().map(|one| &one.event) {
             let each = |one: &&ProfileEntry| one.events.iter().find(|known| known.event == *event)?.per_unit;
             if profiles.iter().any(|one| each(one).is_some()) {
-                writeln!(page, "| {event} each | {} |", row(profiles.iter().map(each), count))?;
+                page.push_str(&row(
+                    &format!("{event} each"),
+                    profiles.iter().map(|one| each(one).map(count)),
+                ));
             }
         }
-        writeln!(
-            page,
-            "| flame graph | {} |",
-            pictures(profiles, |one| Some(picture(&one.family, &one.variant)))
-        )?;
+        page.push_str(&row(
+            "flame graph",
+            profiles.iter().map(|one| Some(link(picture(&one.family, &one.variant)))),
+        ));
         let difference =
-            |one: &ProfileEntry| (!one.is_baseline).then(|| difference(&one.family, &one.variant));
-        writeln!(page, "| difference from the baseline | {} |", pictures(profiles, difference))?;
+            |one: &&ProfileEntry| (!one.is_baseline).then(|| link(difference(&one.family, &one.variant)));
+        page.push_str(&row("difference from the baseline", profiles.iter().map(difference)));
         writeln!(page)?;
         profiles.iter().try_for_each(|one| sampled(page, one))
     }
@@ -149,28 +149,8 @@ fn sampled(page: &mut String, one: &ProfileEntry) -> std::fmt::Result {
     )
 }
 
-/// The stages of all these profiles, those with the most time of the first one first.
-fn stages_of(profiles: &[&ProfileEntry]) -> Vec<String> {
-    let mut stages: Vec<String> = Vec::new();
-    for stage in profiles.iter().flat_map(|one| &one.stages) {
-        if !stages.contains(&stage.stage) {
-            stages.push(stage.stage.clone());
-        }
-    }
-    stages
-}
-
-fn row(cells: impl Iterator<Item = Option<f64>>, show: impl Fn(f64) -> String) -> String {
-    cells.map(|cell| cell.map_or_else(|| "–".into(), &show)).collect::<Vec<_>>().join(" | ")
-}
-
-fn pictures(profiles: &[&ProfileEntry], name: impl Fn(&ProfileEntry) -> Option<String>) -> String {
-    let link = |one: &&ProfileEntry| name(one).map_or_else(|| "–".into(), |file| format!("[{file}]({file})"));
-    profiles.iter().map(link).collect::<Vec<_>>().join(" | ")
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
+fn link(file: String) -> String {
+    format!("[{file}]({file})")
 }
 
 fn count(count: f64) -> String {

@@ -1,11 +1,11 @@
 //! What the profiles say, as data.
 
 use fullview_bench::rates::Offered;
-use fullview_profile::stages::{StageShare, shares};
+use fullview_profile::stages::StageShare;
 use fullview_profile::{CoreQuality, Event};
 use serde::Serialize;
 
-use super::stages::{FORWARDING, RECEIVER, stages};
+use super::stages::{FORWARDING, stage_shares};
 use super::window::WindowProfile;
 
 /// Fewer stacks about packets show that the device did something else.
@@ -21,8 +21,10 @@ pub type MadeProfile = (String, anyhow::Result<WindowProfile>);
 /// `profile` in `report.json`.
 #[derive(Serialize)]
 pub struct ProfilesDocument {
-    pub event: Event,
-    pub core: usize,
+    /// What was sampled, if anything was.
+    pub event: Option<Event>,
+    /// Whether the right host receives on the device's core.
+    pub has_receiver: bool,
     pub profiles: Vec<DeviceProfile>,
     pub failed: Vec<FailedProfile>,
 }
@@ -30,6 +32,7 @@ pub struct ProfilesDocument {
 #[derive(Serialize)]
 pub struct DeviceProfile {
     pub device: String,
+    pub core: usize,
     /// Packets a second.
     pub load: f64,
     #[serde(flatten)]
@@ -55,17 +58,18 @@ pub struct FailedProfile {
 }
 
 impl ProfilesDocument {
-    pub fn new(event: Event, core: usize, made: &[MadeProfile]) -> ProfilesDocument {
+    pub fn new(has_receiver: bool, made: &[MadeProfile]) -> ProfilesDocument {
+        let event = baseline(made).map(|(_, one)| one.profile.event);
         let baseline = baseline(made).map(|(device, _)| device);
         let profiles = made.iter().filter_map(|(device, one)| {
             let is_compared = baseline.is_some_and(|baseline| baseline != device);
-            Some(DeviceProfile::new(device, one.as_ref().ok()?, is_compared))
+            Some(DeviceProfile::new(device, one.as_ref().ok()?, is_compared, has_receiver))
         });
         let failed = made.iter().filter_map(|(device, one)| {
             let reason = format!("{:#}", one.as_ref().err()?);
             Some(FailedProfile { device: device.clone(), reason })
         });
-        ProfilesDocument { event, core, profiles: profiles.collect(), failed: failed.collect() }
+        ProfilesDocument { event, has_receiver, profiles: profiles.collect(), failed: failed.collect() }
     }
 
     pub fn is_valid(&self) -> bool {
@@ -83,7 +87,7 @@ impl ProfilesDocument {
 }
 
 impl DeviceProfile {
-    fn new(device: &str, made: &WindowProfile, is_compared: bool) -> DeviceProfile {
+    fn new(device: &str, made: &WindowProfile, is_compared: bool, has_receiver: bool) -> DeviceProfile {
         let WindowProfile { load, trial, profile } = made;
         let forwarding = profile.stacks.share_with(&FORWARDING);
         let mut reasons = profile.quality.reasons();
@@ -96,13 +100,14 @@ impl DeviceProfile {
         }
         DeviceProfile {
             device: device.to_owned(),
+            core: profile.core,
             load: *load,
             offered: trial.offered,
             received: trial.received,
             quality: profile.quality.clone(),
             forwarding,
             reasons,
-            stages: shares(&profile.stacks.cut_at(RECEIVER), &stages()),
+            stages: stage_shares(&profile.stacks, has_receiver),
             graph: graph(device),
             stacks: format!("profile-{device}.folded"),
             difference: is_compared.then(|| difference(device)),

@@ -9,8 +9,7 @@ mod window;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fullview_bench::rates::{RateLab, RatesCampaign, RatesReport};
-use fullview_profile::{ProfileError, check};
+use fullview_bench::rates::{RateLab, RatesCampaign, RatesError, RatesReport};
 use fullview_router::{log, progress};
 
 use crate::args::rates::RatesArgs;
@@ -23,14 +22,16 @@ pub enum Profiling {
     No,
     Yes,
     /// They would be, but perf cannot be started.
-    Impossible(ProfileError),
+    Impossible(RatesError),
 }
 
 impl Profiling {
     /// Refuses `--profile` without perf, before anything is measured; `--quick` goes on without profiles.
-    pub fn of(args: &RatesArgs) -> Result<Profiling, ProfileError> {
-        match check() {
-            _ if !args.profile && !args.quick => Ok(Profiling::No),
+    pub fn of(args: &RatesArgs, lab: &dyn RateLab) -> Result<Profiling, RatesError> {
+        if !args.profile && !args.quick {
+            return Ok(Profiling::No);
+        }
+        match lab.check_profile() {
             Ok(()) => Ok(Profiling::Yes),
             Err(error) if args.profile => Err(error),
             Err(error) => Ok(Profiling::Impossible(error)),
@@ -65,7 +66,7 @@ fn add(
     folder: &Path,
     stop: &AtomicBool,
 ) -> anyhow::Result<bool> {
-    let window = ProfileWindow::new(campaign, report.largest_load)?;
+    let window = ProfileWindow { campaign, largest_load: report.largest_load };
     let bar = progress::steps(report.devices.len() as u64);
     let mut made = Vec::new();
     for rates in report.devices.iter().take_while(|_| !stop.load(Ordering::Relaxed)) {
@@ -78,7 +79,7 @@ fn add(
     if stop.load(Ordering::Relaxed) {
         return Ok(true);
     }
-    let document = ProfilesDocument::new(window.event(), window.core(), &made);
+    let document = ProfilesDocument::new(lab.receives_on_device_core(), &made);
     folder::write(folder, &made, &document)?;
     report.lab.sections.push_str(&page::section(&document));
     report.profile = Some(serde_json::to_value(&document)?);

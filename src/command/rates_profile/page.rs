@@ -2,25 +2,31 @@
 
 use std::fmt::Write;
 
-use fullview_profile::ProfileError;
-use fullview_profile::stages::OTHER;
+use fullview_bench::rates::RatesError;
+use fullview_profile::Event;
 
 use super::document::{DeviceProfile, ProfilesDocument};
+use crate::command::profile_parts::{percent, row, rule, share_of, stages_of};
 
 const TITLE: &str = "\n## Where the time goes\n\n";
 const CONDITIONS: &str = "\
 Stacks of the device's core, in one more trial after all rates were measured; it counts as none of them. The load is the PDR, or the \
 largest load of a device that has none. Stages are shares of the device's samples: a sample belongs to the stage of its innermost \
-function that is of one. In this test bed the right host receives on the device's core, whatever the number of cores; its part is a \
-stage of its own, and in the graphs it is what `net_rx_action` calls.\n\n";
+function that is of one.";
+const WITH_RECEIVER: &str = " In this test bed the right host receives on the device's core, whatever the number of cores; \
+                             its part is a stage of its own, and in the graphs it is what `net_rx_action` calls.";
+const OF_BUSIEST: &str =
+    " The core is the busiest one of the device under test, unless its inventory names one.";
 
 /// The section of a report for which perf is missing.
-pub fn without(error: &ProfileError) -> String {
+pub fn without(error: &RatesError) -> String {
     format!("{TITLE}No profiles: {error}.\n")
 }
 
 pub fn section(document: &ProfilesDocument) -> String {
-    let mut text = format!("{TITLE}{} {CONDITIONS}", document.event.describe());
+    let event = document.event.map_or("", Event::describe);
+    let beside = if document.has_receiver { WITH_RECEIVER } else { OF_BUSIEST };
+    let mut text = format!("{TITLE}{event} {CONDITIONS}{beside}\n\n");
     if !document.profiles.is_empty() {
         text.push_str(&table(&document.profiles));
     }
@@ -35,12 +41,10 @@ pub fn section(document: &ProfilesDocument) -> String {
 type Fact = (&'static str, fn(&DeviceProfile) -> String);
 
 fn table(profiles: &[DeviceProfile]) -> String {
-    let mut text = row("", profiles, |one| Some(one.device.clone()));
-    let _ = writeln!(text, "| --- |{}", " ---: |".repeat(profiles.len()));
-    for stage in stages_of(profiles) {
-        text.push_str(&row(&stage, profiles, |one| {
-            one.stages.iter().find(|known| known.stage == stage).map(|known| percent(known.share))
-        }));
+    let mut text = row("", profiles.iter().map(|one| Some(one.device.clone())));
+    text.push_str(&rule(profiles.len()));
+    for stage in stages_of(profiles.iter().map(|one| &one.stages[..])) {
+        text.push_str(&row(&stage, profiles.iter().map(|one| share_of(&one.stages, &stage))));
     }
     let facts: [Fact; 7] = [
         ("**samples of the device**", |one| one.quality.samples.to_string()),
@@ -51,26 +55,11 @@ fn table(profiles: &[DeviceProfile]) -> String {
         ("**load**, 1000 packets/s", |one| format!("{:.1}", one.load / 1000.0)),
         ("lost packets", |one| percent(one.lost())),
     ];
-    facts.iter().for_each(|(name, fact)| text.push_str(&row(name, profiles, |one| Some(fact(one)))));
+    for (name, fact) in facts {
+        text.push_str(&row(name, profiles.iter().map(|one| Some(fact(one)))));
+    }
     text.push('\n');
     text
-}
-
-fn row(name: &str, profiles: &[DeviceProfile], cell: impl Fn(&DeviceProfile) -> Option<String>) -> String {
-    let cells = profiles.iter().map(|one| cell(one).unwrap_or_else(|| "–".into()));
-    format!("| {name} | {} |\n", cells.collect::<Vec<_>>().join(" | "))
-}
-
-/// All stages: those of the first device by their size, then those that only others have; what no stage has stands last.
-fn stages_of(profiles: &[DeviceProfile]) -> Vec<String> {
-    let mut stages: Vec<String> = Vec::new();
-    for stage in profiles.iter().flat_map(|one| &one.stages) {
-        if !stages.contains(&stage.stage) {
-            stages.push(stage.stage.clone());
-        }
-    }
-    stages.sort_by_key(|stage| stage == OTHER);
-    stages
 }
 
 /// The graphs are shown, and can be searched and enlarged when they are opened.
@@ -83,8 +72,4 @@ fn pictures(one: &DeviceProfile) -> String {
         let _ = writeln!(text, "\n[![Difference of {device}]({file})]({file})");
     }
     text
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
 }

@@ -1,11 +1,12 @@
 //! What a core does that forwards packets, as stages of a profile.
 
 use fullview_bench::subject::stages as own_stages;
+use fullview_profile::Stacks;
+use fullview_profile::stages::{StageShare, shares};
 
 /// The first that fits a function counts; a function of none belongs to the stage that called it. Functions of the kernel
 /// have its word and their name in place of a file.
 const KERNEL_STAGES: [(&str, &str); 47] = [
-    ("[kernel]/net_rx_action", "the right host receives"),
     ("[kernel]/fib_", "route lookup"),
     ("[kernel]/__fib_", "route lookup"),
     ("[kernel]/ip_route_", "route lookup"),
@@ -49,22 +50,34 @@ const KERNEL_STAGES: [(&str, &str); 47] = [
     ("[kernel]/napi_threaded_poll", "polling and softirqs"),
     ("[kernel]/__napi_poll", "polling and softirqs"),
     ("[kernel]/do_softirq", "polling and softirqs"),
+    ("[kernel]/net_rx_action", "polling and softirqs"),
     ("[kernel]/handle_softirqs", "polling and softirqs"),
     ("[kernel]/do_syscall_64", "system calls"),
     ("[kernel]/el0t_64_sync", "system calls"),
 ];
 
 /// The function in which everything belongs to the right host: the device's own packets come to a thread.
-pub const RECEIVER: &str = "net_rx_action_[k]";
+const RECEIVER: &str = "net_rx_action_[k]";
 
 /// Functions of which a stack holds one if it is about packets.
 pub const FORWARDING: [&str; 6] =
     ["napi_threaded_poll", "__napi_poll", "net_rx_action", "fullview_plane", "packet_sendmsg", "xsk_sendmsg"];
 
+/// The stage of that function where a right host receives on the device's core.
+const RECEIVER_STAGE: (&str, &str) = ("[kernel]/net_rx_action", "the right host receives");
+
+/// The shares of the stages. With a receiver on the device's core, what it does is a stage of its own.
+pub fn stage_shares(stacks: &Stacks, has_receiver: bool) -> Vec<StageShare> {
+    match has_receiver {
+        true => shares(&stacks.cut_at(RECEIVER), &stages(&[RECEIVER_STAGE])),
+        false => shares(stacks, &stages(&[])),
+    }
+}
+
 /// Parts of the paths of sources, and the stage that they are. The kernel as a whole is none.
-pub fn stages() -> Vec<(&'static str, &'static str)> {
+fn stages(first: &[(&'static str, &'static str)]) -> Vec<(&'static str, &'static str)> {
     let own = own_stages().iter().filter(|(part, _)| *part != "[kernel]");
-    KERNEL_STAGES.iter().chain(own).copied().collect()
+    first.iter().chain(&KERNEL_STAGES).chain(own).copied().collect()
 }
 
 #[cfg(test)]
@@ -73,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_lookup_is_no_other_part_of_ip() {
-        let all = stages();
+        let all = stages(&[]);
         let stage = |function: &str| all.iter().find(|(part, _)| function.contains(part)).map(|one| one.1);
         assert_eq!(stage("[kernel]/ip_route_input_noref"), Some("route lookup"));
         assert_eq!(stage("[kernel]/ip_forward"), Some("IP"));

@@ -1,5 +1,6 @@
 //! Every trial, one line of JSON each.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,22 @@ impl TrialArchive {
         Ok(TrialArchive { path, file })
     }
 
+    /// Goes on with the file of a folder. Only the trials of these turns stay: the others are made again.
+    pub fn resume(folder: &Path, turns: &BTreeSet<(String, u32)>) -> Result<TrialArchive, RatesError> {
+        let path = folder.join("trials.jsonl");
+        let stays = |line: &&str| {
+            let trial = serde_json::from_str::<ArchivedTrial>(line);
+            trial.is_ok_and(|trial| turns.contains(&(trial.device, trial.repetition)))
+        };
+        let rewritten = fs::read_to_string(&path).and_then(|text| {
+            let kept: String = text.lines().filter(stays).map(|line| format!("{line}\n")).collect();
+            replace(&path, &kept)
+        });
+        let opened = rewritten.and_then(|()| File::options().append(true).open(&path));
+        let file = opened.map_err(|error| RatesError::Archive { path: path.clone(), error })?;
+        Ok(TrialArchive { path, file })
+    }
+
     /// Appends a trial.
     pub fn add(&mut self, trial: &ArchivedTrial) -> Result<(), RatesError> {
         let written = serde_json::to_string(trial)
@@ -63,4 +80,11 @@ impl TrialArchive {
             .and_then(|line| self.file.write_all(format!("{line}\n").as_bytes()));
         written.map_err(|error| RatesError::Archive { path: self.path.clone(), error })
     }
+}
+
+/// Replaces a file at once: a process that is killed leaves the old one or the new one.
+pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let new = path.with_extension("new");
+    fs::write(&new, text)?;
+    fs::rename(&new, path)
 }

@@ -13,11 +13,14 @@ use super::latency_level::loads;
 use super::measurer::DeviceMeasurer;
 use super::order::orders;
 use super::questions::{CampaignLoads, Questions};
-use super::result::{DeviceRates, DeviceSearch, RatesReport};
+use super::result::{DeviceRates, DeviceSearch, FailedSearch, RatesReport};
 use super::search_progress::SearchProgress;
+use super::turns::{FinishedTurn, TurnLog};
 
 /// Packets per second: the smallest load of a search.
 pub const SMALLEST: f64 = 1000.0;
+/// So often a turn is made again in which a host was lost.
+const ATTEMPTS: usize = 3;
 /// Trials of the maximum receive rate.
 const RECEIVE_TRIALS: u32 = 5;
 
@@ -44,41 +47,67 @@ impl RatesCampaign {
         orders(&self.devices, self.repetitions, self.seed).len()
     }
 
-    /// Measures. A flag that is set ends it after the trial that runs; the report then has what was finished.
+    /// Measures what the log does not have. A flag that is set ends it after the trial that runs; the report then has what was
+    /// finished.
     pub fn run(
         &self,
         lab: &mut dyn RateLab,
-        archive: &mut TrialArchive,
+        files: CampaignFiles<'_>,
         stop: &AtomicBool,
         bar: &ProgressBar,
     ) -> Result<RatesReport, RatesError> {
-        bar.set_message("the generator alone");
-        let most = self.most_load.unwrap_or(f64::INFINITY);
-        let largest = lab.largest_load([SMALLEST, most], self.trial_seconds, stop)?;
+        let CampaignFiles { archive, turns } = files;
+        let largest = self.largest_load(lab, turns, stop, bar)?;
         let mut report = self.empty(largest, lab);
+        let known = turns.keys();
+        turns.finished().iter().for_each(|turn| add(&mut report, turn, Vec::new()));
         let mut progress = SearchProgress::new(bar, self.searches(), self.most_seconds);
         for (repetition, device) in orders(&self.devices, self.repetitions, self.seed) {
             progress.begin(&device);
-            let turn = DeviceTurn { campaign: self, largest, repetition, device: &device };
-            let searched = turn.search(lab, archive, stop, &mut progress);
-            let latency = turn.latency(searched.as_ref().ok(), lab, archive, stop);
-            if stop.load(Ordering::Relaxed) {
-                report.interrupted = true;
-                break;
-            }
-            if let Some(rates) = report.devices.iter_mut().find(|rates| rates.device == device) {
-                rates.add(repetition, searched, latency);
+            if !known.contains(&(device.clone(), repetition)) {
+                let turn = DeviceTurn { campaign: self, largest, repetition, device: &device };
+                let (finished, repeated) = turn.make(lab, archive, stop, &mut progress)?;
+                if stop.load(Ordering::Relaxed) {
+                    report.interrupted = true;
+                    break;
+                }
+                turns.add(&finished)?;
+                add(&mut report, &finished, repeated);
             }
             progress.end();
         }
         Ok(report)
     }
 
+    /// What the generator holds, which the log keeps.
+    fn largest_load(
+        &self,
+        lab: &mut dyn RateLab,
+        turns: &mut TurnLog,
+        stop: &AtomicBool,
+        bar: &ProgressBar,
+    ) -> Result<f64, RatesError> {
+        if let Some(known) = turns.largest_load() {
+            return Ok(known);
+        }
+        bar.set_message("the generator alone");
+        let most = self.most_load.unwrap_or(f64::INFINITY);
+        let largest = lab.largest_load([SMALLEST, most], self.trial_seconds, stop)?;
+        turns.begin(largest)?;
+        Ok(largest)
+    }
+
     fn empty(&self, largest_load: f64, lab: &dyn RateLab) -> RatesReport {
         let lab = lab.describe();
         let none = |device: &String| {
             let description = lab.devices.get(device).cloned();
-            DeviceRates { device: device.clone(), description, searches: vec![], failed: vec![] }
+            DeviceRates {
+                device: device.clone(),
+                description,
+                searches: vec![],
+                failed: vec![],
+                repeated: vec![],
+            }
         };
         let devices = self.devices.iter().map(none).collect();
         RatesReport {
@@ -108,6 +137,22 @@ impl RatesCampaign {
     }
 }
 
+/// Adds a turn, and the failures after which it was made again.
+fn add(report: &mut RatesReport, turn: &FinishedTurn, repeated: Vec<FailedSearch>) {
+    if let Some(rates) = report.devices.iter_mut().find(|rates| rates.device == turn.device) {
+        rates.add(turn.search.clone(), &turn.failed);
+        rates.repeated.extend(repeated);
+    }
+}
+
+/// The files of a campaign.
+pub struct CampaignFiles<'f> {
+    /// Every trial.
+    pub archive: &'f mut TrialArchive,
+    /// What was finished.
+    pub turns: &'f mut TurnLog,
+}
+
 /// One search of one device.
 struct DeviceTurn<'c> {
     campaign: &'c RatesCampaign,
@@ -117,6 +162,32 @@ struct DeviceTurn<'c> {
 }
 
 impl DeviceTurn<'_> {
+    /// Makes the turn, again if a host was lost and has come back. Also returns why it was made again.
+    fn make(
+        &self,
+        lab: &mut dyn RateLab,
+        archive: &mut TrialArchive,
+        stop: &AtomicBool,
+        progress: &mut SearchProgress<'_>,
+    ) -> Result<(FinishedTurn, Vec<FailedSearch>), RatesError> {
+        let (repetition, mut repeated) = (self.repetition, Vec::new());
+        let reason = |error: &RatesError| FailedSearch { repetition, reason: error.to_string() };
+        loop {
+            let mut searched = self.search(lab, archive, stop, progress);
+            let latency = self.latency(searched.as_ref().ok(), lab, archive, stop);
+            let lost =
+                [searched.as_ref().err(), latency.as_ref().err()].into_iter().flatten().find(|e| e.is_lost());
+            if let Some(error) = lost.filter(|_| repeated.len() < ATTEMPTS) {
+                repeated.push(reason(error));
+                match lab.recover(stop) {
+                    Ok(()) => continue,
+                    Err(error) => searched = Err(error),
+                }
+            }
+            return Ok((finished(self.device, repetition, searched, latency), repeated));
+        }
+    }
+
     fn search(
         &self,
         lab: &mut dyn RateLab,
@@ -155,4 +226,19 @@ impl DeviceTurn<'_> {
         let mut turn = LatencyTurn { device, repetition, trial_seconds, seed, archive, stop };
         turn.measure(lab, &loads(search.pdr, self.largest))
     }
+}
+
+/// Without its latency the rates still count.
+fn finished(
+    device: &str,
+    repetition: u32,
+    searched: Result<DeviceSearch, RatesError>,
+    latency: Result<Vec<LevelLatency>, RatesError>,
+) -> FinishedTurn {
+    let mut failed = Vec::new();
+    let mut keep = |reason| failed.push(FailedSearch { repetition, reason });
+    let latency = latency.map_err(|error| keep(format!("latency: {error}"))).unwrap_or_default();
+    let search = searched.map_err(|error| keep(error.to_string())).ok();
+    let search = search.map(|search| DeviceSearch { latency, ..search });
+    FinishedTurn::new(device, repetition, search, failed)
 }

@@ -2,19 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fullview_lab::stats::median;
 use serde::{Deserialize, Serialize};
 
-use super::cores::keep;
-use super::device::Device;
 use super::error::RatesError;
-use super::failure::{Failure, repair};
+use super::failure::Failure;
 use super::outage::Outage;
-use super::table_load::{ChangeRate, RoutesPlan, end_changes, load_routes};
-use super::traced_trial::trace;
+use super::table_load::{ChangeRate, RoutesPlan};
+use super::traced_trial::TracedTrial;
 
 /// The load of all devices, unless the largest load is too near.
 const LOAD: f64 = 10_000.0;
@@ -69,38 +66,63 @@ pub fn failure_load(largest: f64) -> f64 {
     LOAD.min(largest / 2.0)
 }
 
+/// A device with two links, of which one can fail.
+pub trait FailingDevice {
+    /// Repairs links and routes.
+    fn repair(&mut self) -> Result<(), RatesError>;
+
+    /// Offers packets that use the routes of a failure. It happens after a time, if one is given. Returns when it began at
+    /// the earliest, too, in the time of the packets.
+    fn trace(
+        &mut self,
+        failure: Failure,
+        load: f64,
+        duration: Duration,
+        fails_after: Option<Duration>,
+    ) -> Result<(TracedTrial, Duration), RatesError>;
+
+    /// Refuses to go on with a program that has failed.
+    fn check(&self) -> Result<(), RatesError>;
+
+    fn load_routes(&mut self, plan: &RoutesPlan) -> Result<(), RatesError>;
+
+    fn end_changes(&mut self, plan: &RoutesPlan) -> Result<Option<ChangeRate>, RatesError>;
+}
+
 /// Has links and routes fail, and repairs them after each time. The device has a spare link.
-pub fn converge(device: &mut Device, plan: ConvergencePlan<'_>) -> Result<Vec<Convergence>, RatesError> {
-    plan.routes.map(|routes| load_routes(device, routes)).transpose()?;
+pub fn converge(
+    device: &mut dyn FailingDevice,
+    plan: ConvergencePlan<'_>,
+) -> Result<Vec<Convergence>, RatesError> {
+    plan.routes.map(|routes| device.load_routes(routes)).transpose()?;
     let measured: Result<Vec<Convergence>, RatesError> =
         Failure::ALL.into_iter().map(|failure| fail_repeatedly(device, failure, plan)).collect();
-    let changes = plan.routes.map(|routes| end_changes(device, routes)).transpose()?.flatten();
+    let changes = plan.routes.map(|routes| device.end_changes(routes)).transpose()?.flatten();
     Ok(measured?.into_iter().map(|one| Convergence { changes, ..one }).collect())
 }
 
 fn fail_repeatedly(
-    device: &mut Device,
+    device: &mut dyn FailingDevice,
     failure: Failure,
     plan: ConvergencePlan<'_>,
 ) -> Result<Convergence, RatesError> {
-    device.bed.destinations = failure.destinations();
     let outages = (0..plan.failures).map(|_| fail(device, failure, plan)).collect::<Result<_, _>>()?;
     Ok(Convergence::new(failure, plan.load, outages))
 }
 
 /// One failure, again if other work disturbed it.
-fn fail(device: &Device, failure: Failure, plan: ConvergencePlan<'_>) -> Result<Outage, RatesError> {
+fn fail(
+    device: &mut dyn FailingDevice,
+    failure: Failure,
+    plan: ConvergencePlan<'_>,
+) -> Result<Outage, RatesError> {
     for _ in 0..ATTEMPTS {
         if plan.stop.load(Ordering::Relaxed) {
             return Err(RatesError::Stopped);
         }
-        run_lines(device, &repair())?;
+        device.repair()?;
         await_quiet(device, failure, plan.load)?;
-        let (trial, began) = trace(&device.bed, plan.load, TRIAL, || {
-            thread::sleep(FAILURE);
-            let began = Instant::now();
-            run_lines(device, &failure.line()).map(|()| began)
-        })?;
+        let (trial, began) = device.trace(failure, plan.load, TRIAL, Some(FAILURE))?;
         if let Some(outage) = Outage::of(&trial, began, plan.load) {
             return Ok(outage);
         }
@@ -108,21 +130,11 @@ fn fail(device: &Device, failure: Failure, plan: ConvergencePlan<'_>) -> Result<
     Err(RatesError::Disturbed { failure: failure.word(), attempts: ATTEMPTS })
 }
 
-/// Runs lines of `ip` in the device's namespace, on its core and not after the device.
-fn run_lines(device: &Device, lines: &str) -> Result<(), RatesError> {
-    let namespace = device.bed.router.as_ref().ok_or(RatesError::NoRoutes)?;
-    let core = device.bed.cores.device;
-    thread::scope(|scope| {
-        let run = || keep(None, core).and_then(|()| Ok(namespace.batch(lines)?));
-        scope.spawn(run).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
 /// Waits until packets use the routes that are to fail, and none is lost.
-fn await_quiet(device: &Device, failure: Failure, load: f64) -> Result<(), RatesError> {
+fn await_quiet(device: &mut dyn FailingDevice, failure: Failure, load: f64) -> Result<(), RatesError> {
     let mut quiet = 0;
     for _ in 0..QUIET_ATTEMPTS {
-        let (trial, _) = trace(&device.bed, load, QUIET, || Ok(Instant::now()))?;
+        let (trial, _) = device.trace(failure, load, QUIET, None)?;
         device.check()?;
         let is_prepared = failure.is_prepared(trial.received.each_ref().map(BTreeSet::len));
         quiet = if is_prepared && trial.missing().is_empty() { quiet + 1 } else { 0 };

@@ -1,22 +1,16 @@
 //! What works for a device on its core.
 
+use fullview_profile::CoreTasks;
+
 use super::bed::RateBed;
 use super::memory::processes_of;
 
-/// Processes, and threads of the kernel.
-#[derive(Clone, Debug, Default)]
-pub struct DeviceTasks {
-    pub processes: Vec<u32>,
-    /// Beginnings of the threads' names.
-    pub kernel_threads: Vec<String>,
-}
-
-impl DeviceTasks {
-    /// The thread that receives for the device, and the core's own, which processes what interrupts leave.
-    pub fn new(process: Option<u32>, bed: &RateBed) -> DeviceTasks {
-        DeviceTasks {
-            processes: process.map(processes_of).unwrap_or_default(),
-            kernel_threads: vec![format!("napi/{}-", bed.ingress), format!("ksoftirqd/{}", bed.cores.device)],
-        }
+/// The processes of a device's program, the thread that receives for it, and the core's own, which processes what interrupts
+/// leave.
+pub fn device_tasks(process: Option<u32>, bed: &RateBed) -> CoreTasks {
+    CoreTasks {
+        processes: process.map(processes_of).unwrap_or_default(),
+        kernel_threads: vec![format!("napi/{}-", bed.ingress), format!("ksoftirqd/{}", bed.cores.device)],
+        ..CoreTasks::default()
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use fullview_lab::search::SearchError;
 use fullview_plane::port::PortError;
+use fullview_profile::ProfileError;
 use fullview_router::netlink::socket::SocketError;
 use fullview_table::feed::synthetic::SyntheticError;
 
@@ -69,6 +70,8 @@ pub enum RatesError {
     #[error("the routes: {0}")]
     Table(#[from] SyntheticError),
     #[error("{0}")]
+    Profile(#[from] ProfileError),
+    #[error("{0}")]
     Netlink(#[from] SocketError),
     #[error(
         "{failure}: no trial at {load:.0} packets/s without loss by the route that is to fail, so that losses say nothing"
@@ -78,8 +81,6 @@ pub enum RatesError {
         "{failure}: other work disturbed the trial {attempts} times in a row; wait until the machine is quiet"
     )]
     Disturbed { failure: &'static str, attempts: usize },
-    #[error("only devices between network namespaces can be asked that")]
-    NamespacesOnly,
     #[error("/proc/net/snmp does not say how many packets the kernel forwards")]
     NoForwardingCounter,
     #[error("--command {name}: {error}")]
@@ -92,8 +93,25 @@ pub enum RatesError {
     /// What other hosts report.
     #[error("{0}")]
     Hosts(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The same, of hosts that may come back.
+    #[error("{0}")]
+    LostHosts(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("{}: there is no campaign to resume", path.display())]
+    NothingToResume { path: PathBuf },
+    #[error("{}: the campaign that is to be resumed had {key} = {before}, and now it is {now}", path.display())]
+    OtherCampaign { path: PathBuf, key: String, before: String, now: String },
     #[error("{}: {error}", path.display())]
     Archive { path: PathBuf, error: io::Error },
     #[error("interrupted")]
     Stopped,
+}
+
+impl RatesError {
+    /// Whether a host was lost that may come back.
+    pub fn is_lost(&self) -> bool {
+        // A search wraps the error of its trial.
+        let first: &(dyn std::error::Error + 'static) = self;
+        let mut chain = std::iter::successors(Some(first), |error| error.source());
+        chain.any(|error| matches!(error.downcast_ref(), Some(RatesError::LostHosts(_))))
+    }
 }

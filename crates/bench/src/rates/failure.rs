@@ -6,14 +6,78 @@ use serde::{Deserialize, Serialize};
 
 use super::bed::EGRESS;
 use super::frame::STATION;
-use super::route_table::{GATEWAYS, SPARE_GATEWAYS};
+use super::route_table::{FAILING_NETWORKS, GATEWAYS, SPARE_GATEWAYS};
 use super::spare_link::SPARE;
+
+/// The two links of a device to the right host: names of its interfaces, and the stations behind them with their Ethernet
+/// addresses.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FailureLinks {
+    /// What fails.
+    pub egress: String,
+    pub spare: String,
+    pub stations: Vec<(Ipv4Addr, String)>,
+    pub spare_station: Ipv4Addr,
+}
+
+impl FailureLinks {
+    /// Those of the test bed in namespaces.
+    pub fn of_bed() -> FailureLinks {
+        FailureLinks {
+            egress: EGRESS.into(),
+            spare: SPARE.into(),
+            stations: GATEWAYS.map(|address| (address, STATION.to_string())).into(),
+            spare_station: SPARE_GATEWAYS[0],
+        }
+    }
+
+    /// By which station packets go until something fails.
+    fn station(&self) -> Ipv4Addr {
+        self.stations.first().map_or(Ipv4Addr::UNSPECIFIED, |(address, _)| *address)
+    }
+
+    /// Sets up or repairs the links and routes of all failures, in lines of `ip`. An interface that goes down loses its
+    /// neighbours and routes.
+    pub fn repair(&self) -> Vec<String> {
+        let FailureLinks { egress, spare, stations, spare_station: second } = self;
+        let (first, neighbor) = (self.station(), |(address, mac): &(Ipv4Addr, String)| {
+            format!("neighbor replace {address} lladdr {mac} dev {egress} nud permanent")
+        });
+        let routes = [
+            format!("route replace {PREFERRED}/24 via {first} dev {egress} metric 10"),
+            format!("route replace {PREFERRED}/24 via {second} dev {spare} metric 20"),
+            format!(
+                "route replace {MULTIPATH}/24 nexthop via {first} dev {egress} nexthop via {second} dev {spare}"
+            ),
+        ];
+        let up = [format!("link set {egress} up")];
+        up.into_iter().chain(stations.iter().map(neighbor)).chain(routes).collect()
+    }
+
+    /// What makes it fail.
+    pub fn fail(&self, failure: Failure) -> String {
+        let egress = &self.egress;
+        match failure {
+            Failure::Link | Failure::MultipathLink => format!("link set {egress} down"),
+            Failure::Route => format!("route del {PREFERRED}/24 dev {egress} metric 10"),
+        }
+    }
+
+    /// What removes the routes.
+    pub fn remove(&self) -> [String; 3] {
+        [
+            format!("route del {PREFERRED}/24 metric 10"),
+            format!("route del {PREFERRED}/24 metric 20"),
+            format!("route del {MULTIPATH}/24"),
+        ]
+    }
+}
 
 /// Addresses of each network to which packets go.
 const ADDRESSES: u32 = 64;
 /// A network with a less preferred route by the second link, and one with a multipath route by both.
-const PREFERRED: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 0);
-const MULTIPATH: Ipv4Addr = Ipv4Addr::new(10, 9, 1, 0);
+const PREFERRED: Ipv4Addr = FAILING_NETWORKS[0];
+const MULTIPATH: Ipv4Addr = FAILING_NETWORKS[1];
 
 /// What fails while packets come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,14 +112,6 @@ impl Failure {
         }
     }
 
-    /// What makes it fail, for `ip -batch`.
-    pub fn line(self) -> String {
-        match self {
-            Failure::Link | Failure::MultipathLink => format!("link set {EGRESS} down\n"),
-            Failure::Route => format!("route del {PREFERRED}/24 dev {EGRESS} metric 10\n"),
-        }
-    }
-
     /// Whether the routes are in use that are to fail, by the packets on each link.
     pub fn is_prepared(self, [first, second]: [usize; 2]) -> bool {
         first > 0 && (second > 0) == (self == Failure::MultipathLink)
@@ -65,20 +121,6 @@ impl Failure {
         let network = if self == Failure::MultipathLink { MULTIPATH } else { PREFERRED };
         (0..ADDRESSES).map(|host| Ipv4Addr::from_bits(network.to_bits() + host)).collect()
     }
-}
-
-/// Sets up or repairs the links and routes of all failures, for `ip -batch`. An interface that goes down loses its
-/// neighbours and routes.
-pub fn repair() -> String {
-    let ([first, beside], [second, _]) = (GATEWAYS, SPARE_GATEWAYS);
-    format!(
-        "link set {EGRESS} up\n\
-         neighbor replace {first} lladdr {STATION} dev {EGRESS} nud permanent\n\
-         neighbor replace {beside} lladdr {STATION} dev {EGRESS} nud permanent\n\
-         route replace {PREFERRED}/24 via {first} dev {EGRESS} metric 10\n\
-         route replace {PREFERRED}/24 via {second} dev {SPARE} metric 20\n\
-         route replace {MULTIPATH}/24 nexthop via {first} dev {EGRESS} nexthop via {second} dev {SPARE}\n"
-    )
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::graph::{KINDS, RatesGraph};
 use super::latency_graph::{self, latency_graphs};
 use super::latency_level::LatencyLevel;
 use super::result::RatesReport;
+use super::turns;
 
 pub fn graphs(report: &RatesReport) -> Vec<RatesGraph> {
     [latency_graphs(report), convergence_graphs(report)].into_iter().flatten().collect()
@@ -16,7 +17,7 @@ pub fn result_files() -> Vec<String> {
     let levels = LatencyLevel::ALL.into_iter().map(latency_graph::stem);
     let stems = levels.chain(Failure::ALL.into_iter().map(convergence_graph::stem));
     let pictures = stems.flat_map(|stem| KINDS.map(|kind| format!("{stem}.{kind}")));
-    ["README.md", "report.json"].map(str::to_owned).into_iter().chain(pictures).collect()
+    ["README.md", "report.json", turns::FILE].map(str::to_owned).into_iter().chain(pictures).collect()
 }
 
 #[cfg(test)]

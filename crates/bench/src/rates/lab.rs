@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
+use fullview_profile::CoreProfile;
 use serde_json::Value;
 
 use super::convergence::{Convergence, ConvergencePlan};
-use super::device_tasks::DeviceTasks;
 use super::error::RatesError;
 use super::probe_trial::ProbeTrial;
 use super::table_load::{ChangeRate, RoutesPlan, TableLoad};
@@ -22,16 +22,23 @@ pub trait RateLab {
         true
     }
 
+    /// Refuses to make profiles where perf cannot be started.
+    fn check_profile(&self) -> Result<(), RatesError>;
+
+    /// Whether the device's core also receives for the right host.
+    fn receives_on_device_core(&self) -> bool {
+        true
+    }
+
     /// Starts the device of this name, and waits until it forwards. It ends when the value is dropped.
     fn start(&mut self, device: &str) -> Result<Box<dyn RateDevice + '_>, RatesError>;
 
     /// Starts a device with a second link, and has links and routes fail.
-    fn converge(
-        &mut self,
-        _device: &str,
-        _plan: ConvergencePlan<'_>,
-    ) -> Result<Vec<Convergence>, RatesError> {
-        Err(RatesError::NamespacesOnly)
+    fn converge(&mut self, device: &str, plan: ConvergencePlan<'_>) -> Result<Vec<Convergence>, RatesError>;
+
+    /// Makes the lab whole again after a host was lost.
+    fn recover(&mut self, _stop: &AtomicBool) -> Result<(), RatesError> {
+        Ok(())
     }
 
     /// What a reader of the figures has to know about it.
@@ -49,19 +56,13 @@ pub trait RateDevice {
     }
 
     /// Loads routes, and begins to change them.
-    fn load_routes(&mut self, _plan: &RoutesPlan) -> Result<TableLoad, RatesError> {
-        Err(RatesError::NamespacesOnly)
-    }
+    fn load_routes(&mut self, plan: &RoutesPlan) -> Result<TableLoad, RatesError>;
 
     /// Ends the changes, if there are some.
-    fn end_changes(&mut self, _plan: &RoutesPlan) -> Result<Option<ChangeRate>, RatesError> {
-        Err(RatesError::NamespacesOnly)
-    }
+    fn end_changes(&mut self, plan: &RoutesPlan) -> Result<Option<ChangeRate>, RatesError>;
 
-    /// What works for it on its core, if that is one of this machine.
-    fn tasks(&self) -> Result<DeviceTasks, RatesError> {
-        Err(RatesError::NamespacesOnly)
-    }
+    /// Observes its core while a load is offered.
+    fn profile(&mut self, load: f64, seconds: f64) -> Result<(CoreProfile, RateTrial), RatesError>;
 }
 
 /// Facts about a lab.

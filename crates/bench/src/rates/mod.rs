@@ -8,8 +8,8 @@
 //! Read the modules in this order: `frame`, `schedule`, `trial`, `cable`, `spare_link`, `bed`, `parts`, `generator`,
 //! `receiver`, `largest`, `device_name`, `rule_set`, `kernel_forwarding`, `command_device`, `memory`, `device_tasks`,
 //! `route_table`, `route_changes`, `device`, `table_load`, `lab`, `namespaces`, `measurer`, `bursts`, `questions`,
-//! `campaign`. Latency: `stamp`, `clock`, `probes`, `probe_trial`, `delays`, `latency`. Failures: `failure`,
-//! `traced_trial`, `outage`, `convergence`. Devices between other hosts are in `crate::remote`.
+//! `turns`, `campaign`. Latency: `stamp`, `clock`, `probes`, `probe_trial`, `delays`, `latency`. Failures: `failure`,
+//! `traced_trial`, `outage`, `convergence`, `failing_device`. Devices between other hosts are in `crate::remote`.
 
 mod archive;
 mod bed;
@@ -28,6 +28,7 @@ mod device;
 mod device_name;
 mod device_tasks;
 mod error;
+mod failing_device;
 mod failure;
 mod frame;
 mod generator;
@@ -64,22 +65,25 @@ mod stamp;
 mod table_load;
 mod traced_trial;
 mod trial;
+mod turns;
 
 pub use archive::TrialArchive;
 pub use bed::{hand_over, receive_on};
-pub use campaign::{RatesCampaign, SMALLEST};
+pub use campaign::{CampaignFiles, RatesCampaign, SMALLEST};
 pub use command_device::DeviceCommand;
+pub use convergence::{Convergence, ConvergencePlan, FailingDevice, converge};
 pub use cores::{BedCores, keep, keep_real_time};
 pub use delays::Delays;
 pub use device_name::DeviceName;
-pub use device_tasks::DeviceTasks;
 pub use error::RatesError;
+pub use failure::{Failure, FailureLinks};
 pub use frame::{SIZES, TrafficAddresses, lengths};
 pub use generator::{PacketMark, TimedLoad, Unmarked, send_marked};
 pub use graph::RatesGraph;
 pub use graphs::{graphs, result_files};
 pub use lab::{LabDescription, RateDevice, RateLab};
 pub use largest::{ALL, ROOM, TRIALS};
+pub use memory::{ProgramMemory, memory_of, processes_of};
 pub use namespaces::NamespaceLab;
 pub use page::{answers, notes, page, table};
 pub use probe_trial::{ProbeTrial, open_capture, read_delays};
@@ -87,6 +91,9 @@ pub use probes::ProbeMarker;
 pub use questions::Questions;
 pub use receiver::received_packets;
 pub use result::{DeviceRates, DeviceSearch, RatesReport};
+pub use route_changes::{MadeChanges, RouteChanges};
 pub use route_table::RouteTable;
-pub use table_load::RoutesPlan;
+pub use table_load::{ChangeRate, RoutedDevice, RoutesPlan, SETTLE, TableLoad, await_route};
+pub use traced_trial::{PacketTimes, SETTLE as TRACE_SETTLE, TracedTrial, read_stamps};
 pub use trial::{Offered, RateTrial};
+pub use turns::TurnLog;

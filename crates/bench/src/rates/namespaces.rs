@@ -1,11 +1,13 @@
 //! Devices in network namespaces of this machine.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use fullview_profile::{CoreProfile, CoreRecorder, ProfiledCore};
 
 use super::bed::BedPlan;
 use super::command_device::DeviceCommand;
@@ -13,17 +15,18 @@ use super::convergence::{Convergence, ConvergencePlan, converge};
 use super::cores::BedCores;
 use super::device::Device;
 use super::device_name::DeviceName;
-use super::device_tasks::DeviceTasks;
+use super::device_tasks::device_tasks;
 use super::error::RatesError;
 use super::frame::lengths;
-use super::generator::offer;
+use super::generator::{offer, offer_to};
 use super::lab::{LabDescription, RateDevice, RateLab};
 use super::largest::largest_load;
 use super::probe_trial::{ProbeTrial, probe};
 use super::receiver::{received, settled};
 use super::rule_set::{RuleSet, iptables_version};
-use super::table_load::{ChangeRate, RoutesPlan, TableLoad, end_changes, load_routes};
+use super::table_load::{ChangeRate, RoutedDevice, RoutesPlan, TableLoad, end_changes, load_routes};
 use super::trial::RateTrial;
+use crate::testbed::OwnerFolder;
 use crate::traffic::frame::FrameSize;
 
 const CONDITIONS: &str = "All devices were measured in the same test bed, on one core beside a core with the generator, and hosts \
@@ -83,6 +86,10 @@ impl RateLab for NamespaceLab {
         largest_load(self.plan, limits, seconds, stop)
     }
 
+    fn check_profile(&self) -> Result<(), RatesError> {
+        Ok(fullview_profile::check()?)
+    }
+
     fn start(&mut self, device: &str) -> Result<Box<dyn RateDevice + '_>, RatesError> {
         Ok(Box::new(self.start_in(device, self.plan)?))
     }
@@ -115,11 +122,26 @@ impl RateDevice for Device {
         end_changes(self, plan)
     }
 
-    fn tasks(&self) -> Result<DeviceTasks, RatesError> {
-        Ok(DeviceTasks::new(self.process(), &self.bed))
+    /// The next measurement removes perf's files if this one is killed.
+    fn profile(&mut self, load: f64, seconds: f64) -> Result<(CoreProfile, RateTrial), RatesError> {
+        let folder = OwnerFolder::current()?;
+        let recorder = CoreRecorder::new(ProfiledCore::One(self.bed.cores.device), folder.path());
+        let tasks = device_tasks(self.process(), &self.bed);
+        let (profile, trial) = recorder.record(&tasks, || self.trial(load, seconds))?;
+        Ok((profile, trial?))
     }
 
     fn probe(&mut self, load: f64, seconds: f64, seed: u64) -> Result<ProbeTrial, RatesError> {
         probe(&self.bed, load, seconds, seed)
+    }
+}
+
+impl RoutedDevice for Device {
+    fn forwarded(&self) -> Result<u64, RatesError> {
+        Device::forwarded(self)
+    }
+
+    fn offer_to(&self, address: Ipv4Addr, load: f64, duration: Duration) -> Result<(), RatesError> {
+        offer_to(&self.bed, &[address], load, duration).map(drop)
     }
 }

@@ -56,9 +56,10 @@ pub fn answers(report: &RatesReport) -> String {
 
 fn conditions(report: &RatesReport) -> String {
     let RatesReport { repetitions, trial_seconds, seed, .. } = report;
+    let searches = if *repetitions == 1 { "one search".into() } else { format!("{repetitions} searches") };
     let [smallest, largest] = [report.smallest_load, report.largest_load].map(|load| load / 1000.0);
     format!(
-        "Thousands of UDP packets a second ({}) in 4096 flows, median and range of {repetitions} searches with trials of \
+        "Thousands of UDP packets a second ({}) in 4096 flows, median and range of {searches} with trials of \
          {trial_seconds} s, devices in a random order (seed {seed}). Comparable are the rows of this table. {} Loads from {smallest:.1} to \
          {largest:.1} were searched. The upper one is what the generator itself holds: a device with that rate carries as \
          much or more (≥).\n",
@@ -98,6 +99,9 @@ pub fn notes(report: &RatesReport) -> Vec<String> {
     for device in &report.devices {
         let word = &device.device;
         notes.extend(device.description.iter().map(|text| format!("{word} is {text}")));
+        notes.extend(device.repeated.iter().map(|repeated| {
+            format!("{word}, repetition {}, was measured again: {}", repeated.repetition, repeated.reason)
+        }));
         let failed = device.failed.iter();
         notes.extend(
             failed.map(|failed| format!("{word}, repetition {}: {}", failed.repetition, failed.reason)),

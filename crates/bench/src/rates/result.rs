@@ -64,6 +64,9 @@ pub struct DeviceRates {
     pub description: Option<String>,
     pub searches: Vec<DeviceSearch>,
     pub failed: Vec<FailedSearch>,
+    /// Repetitions that were made again, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repeated: Vec<FailedSearch>,
 }
 
 /// What a campaign found.
@@ -134,19 +137,10 @@ fn rate(goal: &GoalResult, end: SearchEnd) -> Option<f64> {
 }
 
 impl DeviceRates {
-    /// Adds a repetition. Without its latency the rates still count.
-    pub fn add(
-        &mut self,
-        repetition: u32,
-        searched: Result<DeviceSearch, RatesError>,
-        latency: Result<Vec<LevelLatency>, RatesError>,
-    ) {
-        let mut failed = |reason| self.failed.push(FailedSearch { repetition, reason });
-        let latency = latency.map_err(|error| failed(format!("latency: {error}")));
-        match searched {
-            Ok(search) => self.searches.push(DeviceSearch { latency: latency.unwrap_or_default(), ..search }),
-            Err(error) => failed(error.to_string()),
-        }
+    /// Adds a repetition.
+    pub fn add(&mut self, search: Option<DeviceSearch>, failed: &[FailedSearch]) {
+        self.searches.extend(search);
+        self.failed.extend_from_slice(failed);
     }
 
     /// One kind of rate over the repetitions that have it.

@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use fullview_router::netlink::route_writer::RouteWriter;
+use serde::{Deserialize, Serialize};
 
 use super::cores::put_beside;
 use super::error::RatesError;
@@ -15,7 +16,7 @@ use super::schedule::SendSchedule;
 const PACE: Duration = Duration::from_millis(1);
 
 /// Changes that the kernel took.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MadeChanges {
     pub changes: u64,
     pub seconds: f64,
@@ -29,12 +30,17 @@ pub struct RouteChanges {
 
 impl RouteChanges {
     /// Makes so many changes a second, on the device's core, where a routing daemon would run: with the usual priority,
-    /// far below that of the device, so that a loaded device gets fewer.
-    pub fn start(mut writer: RouteWriter, table: Arc<RouteTable>, rate: f64, core: usize) -> RouteChanges {
+    /// far below that of the device, so that a loaded device gets fewer. Without a core the kernel chooses one.
+    pub fn start(
+        mut writer: RouteWriter,
+        table: Arc<RouteTable>,
+        rate: f64,
+        core: Option<usize>,
+    ) -> RouteChanges {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let work = move || {
-            put_beside(core)?;
+            core.map_or(Ok(()), put_beside)?;
             change(&mut writer, &table, rate, &stopped)
         };
         RouteChanges { stop, thread: Some(thread::spawn(work)) }

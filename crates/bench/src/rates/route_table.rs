@@ -17,6 +17,9 @@ pub const GATEWAYS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 2, 2), Ipv4Addr::new(1
 /// The same by the spare link.
 pub const SPARE_GATEWAYS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 3, 2), Ipv4Addr::new(10, 0, 3, 3)];
 
+/// The first addresses of networks (/24) whose routes fail. They are for documentation, so that no lab uses them.
+pub const FAILING_NETWORKS: [Ipv4Addr; 2] = [Ipv4Addr::new(203, 0, 113, 0), Ipv4Addr::new(198, 51, 100, 0)];
+
 /// Of so many changes one withdraws a route or announces it again; the others move a route to the other gateway.
 const CYCLE: usize = 4;
 
@@ -35,8 +38,26 @@ pub struct RouteTable {
 impl RouteTable {
     /// The same routes for the same numbers.
     pub fn synthetic(routes: usize, seed: u64) -> Result<RouteTable, SyntheticError> {
+        RouteTable::beside(routes, seed, GATEWAYS, &[])
+    }
+
+    /// The same by these gateways, without routes inside of networks that others need or whose routes fail, and without those of single
+    /// hosts that others need.
+    pub fn beside(
+        routes: usize,
+        seed: u64,
+        gateways: [Ipv4Addr; 2],
+        others: &[Prefix<u32>],
+    ) -> Result<RouteTable, SyntheticError> {
         let table = Synthetic { inet: routes, inet6: 0, seed, ..Synthetic::default() }.table()?.inet;
-        let mut prefixes: Vec<Prefix<u32>> = table.iter().map(|route| route.prefix).collect();
+        let all = table.iter().map(|route| route.prefix);
+        let failing = FAILING_NETWORKS.map(|network| Prefix::containing(network.to_bits(), 24));
+        // A shorter route takes nothing from a network that has its own, but everything from a host without one.
+        let takes = |prefix: &Prefix<u32>, other: &Prefix<u32>| {
+            other.covers(*prefix) || other.len() == 32 && prefix.covers(*other)
+        };
+        let overlaps = |prefix: &Prefix<u32>| others.iter().chain(&failing).any(|other| takes(prefix, other));
+        let mut prefixes: Vec<Prefix<u32>> = all.filter(|prefix| !overlaps(prefix)).collect();
         let (used, unused) = divide(&prefixes);
         let destinations = used.iter().map(|prefix| Ipv4Addr::from_bits(prefix.first())).collect();
         prefixes.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
@@ -44,7 +65,7 @@ impl RouteTable {
         if let (Some(alone), Some(last)) = (alone, prefixes.len().checked_sub(1)) {
             prefixes.swap(alone, last);
         }
-        Ok(RouteTable { prefixes, unused, destinations, gateways: GATEWAYS })
+        Ok(RouteTable { prefixes, unused, destinations, gateways })
     }
 
     /// The same routes by the spare link.
@@ -59,6 +80,11 @@ impl RouteTable {
     /// All of them by the first gateway.
     pub fn load(&self) -> impl Iterator<Item = RouteWrite> {
         self.prefixes.iter().map(|prefix| RouteWrite::Replace(*prefix, self.gateways[0]))
+    }
+
+    /// What removes all of them.
+    pub fn remove(&self) -> impl Iterator<Item = RouteWrite> {
+        self.prefixes.iter().map(|prefix| RouteWrite::Remove(*prefix))
     }
 
     /// An address of the route that is loaded last. Nothing is forwarded there before.

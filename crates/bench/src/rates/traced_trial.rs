@@ -18,7 +18,7 @@ use super::stamp;
 use super::trial::Offered;
 
 /// Packets that have not come out so long after the end of a trial are lost.
-const SETTLE: Duration = Duration::from_millis(50);
+pub const SETTLE: Duration = Duration::from_millis(50);
 
 /// What became of each packet. The time at which it was due is its number.
 #[derive(Clone, Debug, Default)]
@@ -42,9 +42,23 @@ impl TracedTrial {
 }
 
 /// Stamps every packet, and keeps the stamps.
-struct PacketTimes {
+pub struct PacketTimes {
     clocks: ClockPair,
     due: Vec<Duration>,
+}
+
+impl Default for PacketTimes {
+    fn default() -> PacketTimes {
+        PacketTimes { clocks: ClockPair::now(), due: Vec::with_capacity(MOST) }
+    }
+}
+
+impl PacketTimes {
+    /// The stamps of the packets that the link took: it may not have taken the last ones.
+    pub fn sent(mut self, offered: Offered) -> Result<Vec<Duration>, RatesError> {
+        self.due.truncate(offered.sent as usize);
+        if self.clocks.was_set() { Err(RatesError::ClockSet) } else { Ok(self.due) }
+    }
 }
 
 impl PacketMark for PacketTimes {
@@ -65,7 +79,7 @@ pub fn trace(
 ) -> Result<(TracedTrial, Duration), RatesError> {
     let open = |interface| bed.right.within(|| Ok(open_capture(interface)));
     let mut captures = [open(HOST)??, open(SPARE_HOST)??];
-    let mut times = PacketTimes { clocks: ClockPair::now(), due: Vec::with_capacity(MOST) };
+    let mut times = PacketTimes::default();
     let (offered, began) = thread::scope(|scope| {
         let working = scope.spawn(work);
         let offered = offer_marked(bed, load, duration, &mut times);
@@ -74,17 +88,14 @@ pub fn trace(
     })?;
     thread::sleep(SETTLE);
     let [first, second] = &mut captures;
-    let received = [read(first)?, read(second)?];
-    if times.clocks.was_set() {
-        return Err(RatesError::ClockSet);
-    }
-    let (mut sent, began) = (times.due, times.clocks.real_at(began));
-    // The link may not have taken the last ones.
-    sent.truncate(offered.sent as usize);
+    let received = [read_stamps(first)?, read_stamps(second)?];
+    let began = times.clocks.real_at(began);
+    let sent = times.sent(offered)?;
     Ok((TracedTrial { offered, sent, received }, began))
 }
 
-fn read(capture: &mut TimedCapture) -> Result<BTreeSet<Duration>, RatesError> {
+/// The stamps of the packets that have arrived.
+pub fn read_stamps(capture: &mut TimedCapture) -> Result<BTreeSet<Duration>, RatesError> {
     let frames = std::iter::from_fn(|| capture.next_frame());
     let stamps = frames.map(|(_, frame)| stamp::read(&frame)).collect();
     match capture.overruns().map_err(RatesError::Capture)? {

@@ -8,26 +8,39 @@ use std::thread;
 use std::time::Duration;
 
 use super::agent_device::AgentDevice;
+use super::claim::InterfaceClaim;
 use super::counter::PacketCounter;
+use super::dut_links::DutLinks;
+use super::dut_profile::DutProfile;
+use super::dut_routes::DutRoutes;
 use super::machine::facts;
 use super::marks::exchange;
 use super::offers::offer;
 use super::probing::{ProbedPackets, probe};
-use super::protocol::{AgentReply, AgentRequest, ProbeRequest, ProbedLoad};
+use super::protocol::{AgentReply, AgentRequest, ProbeRequest, ProbedLoad, Traffic};
 use super::requests::RequestLines;
+use super::traces::{StampCaptures, now, trace};
+use super::tuning::tuning;
 use super::undo::Changes;
+use crate::rates::memory_of;
 
 /// A device that sends without end is not waited for.
 const CHECKS: usize = 100;
 
 type AgentError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What the agent holds until it ends.
+/// What the agent holds until it ends. The fields are dropped in this order.
 #[derive(Default)]
 struct Agent {
+    profile: Option<DutProfile>,
+    links: Option<DutLinks>,
+    routes: Option<DutRoutes>,
     device: Option<AgentDevice>,
-    counter: Option<PacketCounter>,
+    counters: Vec<PacketCounter>,
+    captures: Option<StampCaptures>,
+    traffic: Traffic,
     host: Changes,
+    claims: Vec<InterfaceClaim>,
 }
 
 /// Answers the requests on standard input.
@@ -51,9 +64,15 @@ impl Agent {
         Ok(match request {
             AgentRequest::Facts => AgentReply::Facts(Box::new(facts()?)),
             AgentRequest::Exchange(request) => AgentReply::Heard(exchange(&request)?),
+            AgentRequest::Claim(interfaces) => {
+                let claims = interfaces.iter().map(|interface| InterfaceClaim::new(interface));
+                self.claims = claims.collect::<Result<_, _>>()?;
+                AgentReply::Done
+            }
+            AgentRequest::Tuning(interfaces) => AgentReply::Tuning(tuning(&interfaces)),
             AgentRequest::Host(interfaces) => self.prepare(&interfaces)?,
             AgentRequest::Device(request) => {
-                self.device = None;
+                self.stop();
                 self.device = Some(AgentDevice::start(&request)?);
                 AgentReply::Done
             }
@@ -62,18 +81,95 @@ impl Agent {
                 AgentReply::Count(device.forwarded()?.ok_or("the device is no program")?)
             }
             AgentRequest::StopDevice => {
-                self.device = None;
+                self.stop();
                 AgentReply::Done
             }
-            AgentRequest::Offer(requests) => AgentReply::Offered(offer(&requests, lost)?),
+            AgentRequest::Traffic(traffic) => {
+                self.traffic = traffic;
+                AgentReply::Done
+            }
+            AgentRequest::Offer(requests) => AgentReply::Offered(offer(&requests, &self.traffic, lost)?),
             AgentRequest::Probe(request) => AgentReply::Probed(self.probe(&request, lost)?),
             AgentRequest::CountAt { interface, destination } => {
-                self.counter = Some(PacketCounter::start(&interface, destination)?);
+                self.counters.push(PacketCounter::start(&interface, destination)?);
+                AgentReply::Done
+            }
+            AgentRequest::CountAll => {
+                self.counters.iter_mut().try_for_each(PacketCounter::count_all)?;
                 AgentReply::Done
             }
             AgentRequest::Count => AgentReply::Count(self.count()?),
             AgentRequest::Settled { settle_ms } => AgentReply::Count(self.settled(settle_ms)?),
+            AgentRequest::Clock => AgentReply::Moment(now()),
+            AgentRequest::Capture(interfaces) => {
+                self.captures = Some(StampCaptures::open(&interfaces)?);
+                AgentReply::Done
+            }
+            AgentRequest::Captured => {
+                let captures = self.captures.take().ok_or("nothing is captured")?;
+                AgentReply::Stamps(captures.read()?)
+            }
+            AgentRequest::Trace(requests) => AgentReply::Traced(trace(&requests, &self.traffic, lost)?),
+            other => self.answer_about_dut(other)?,
         })
+    }
+
+    /// Requests about what is measured of a device beside its rates.
+    fn answer_about_dut(&mut self, request: AgentRequest) -> Result<AgentReply, AgentError> {
+        let routes = self.routes.as_mut().ok_or("no routes are loaded");
+        Ok(match request {
+            AgentRequest::LoadRoutes(request) => {
+                self.routes = None;
+                let (held, loaded) = DutRoutes::load(&request)?;
+                self.routes = Some(held);
+                AgentReply::Routes(loaded)
+            }
+            AgentRequest::ChangeRoutes { rate, core } => {
+                routes?.change(rate, core)?;
+                AgentReply::Done
+            }
+            AgentRequest::EndChanges => AgentReply::Changes(routes?.end_changes()?),
+            AgentRequest::Memory => AgentReply::Memory(self.process().map(memory_of)),
+            AgentRequest::CheckProfile => {
+                fullview_profile::check()?;
+                AgentReply::Done
+            }
+            AgentRequest::Profile(request) => {
+                self.profile = None;
+                self.profile = Some(DutProfile::start(&request, self.process())?);
+                AgentReply::Done
+            }
+            AgentRequest::EndProfile => {
+                let profile = self.profile.take().ok_or("nothing is observed")?;
+                AgentReply::Profile(Box::new(profile.end()?))
+            }
+            AgentRequest::Links(links) => {
+                self.links = Some(DutLinks::new(links)?);
+                AgentReply::Done
+            }
+            AgentRequest::Repair => {
+                self.links.as_ref().ok_or("no links are set up")?.repair()?;
+                AgentReply::Done
+            }
+            AgentRequest::Fail(failure) => {
+                let (links, began) = (self.links.as_ref().ok_or("no links are set up")?, now());
+                links.fail(failure)?;
+                AgentReply::Moment(began)
+            }
+            other => return Err(format!("{other:?} has no answer").into()),
+        })
+    }
+
+    /// Ends the device, after what works on it.
+    fn stop(&mut self) {
+        self.profile = None;
+        self.links = None;
+        self.routes = None;
+        self.device = None;
+    }
+
+    fn process(&self) -> Option<u32> {
+        self.device.as_ref().and_then(AgentDevice::process)
     }
 
     /// A host must not forward what it receives: it could have a route for it.
@@ -88,7 +184,8 @@ impl Agent {
     fn probe(&mut self, request: &ProbeRequest, lost: &AtomicBool) -> Result<ProbedLoad, AgentError> {
         let before = self.count()?;
         let mut after = before;
-        let probed = probe(request, lost, || {
+        let traffic = self.traffic.clone();
+        let probed = probe(request, &traffic, lost, || {
             after = self.settled(request.settle_ms)?;
             Ok::<_, AgentError>(())
         })?;
@@ -102,7 +199,8 @@ impl Agent {
     }
 
     fn count(&mut self) -> Result<u64, AgentError> {
-        Ok(self.counter.as_mut().ok_or("no counter runs")?.packets()?)
+        let counts = self.counters.iter_mut().map(PacketCounter::packets);
+        Ok(counts.sum::<Result<u64, _>>()?)
     }
 
     fn settled(&mut self, settle_ms: u64) -> Result<u64, AgentError> {

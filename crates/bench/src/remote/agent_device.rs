@@ -35,6 +35,11 @@ impl AgentDevice {
         Ok(AgentDevice { router, _changes: changes })
     }
 
+    /// The process of its program.
+    pub fn process(&self) -> Option<u32> {
+        self.router.as_ref().map(RouterProcess::process)
+    }
+
     /// The packets that its program has sent; nothing of a device without one.
     pub fn forwarded(&self) -> Result<Option<u64>, DeviceError> {
         Ok(self.router.as_ref().map(RouterProcess::forwarded).transpose()?)

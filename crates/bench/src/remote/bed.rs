@@ -7,9 +7,10 @@ use serde::Serialize;
 use super::connection::AgentConnection;
 use super::error::RemoteError;
 use super::inventory::{InterfaceSettings, NodeSettings};
-use super::protocol::{AgentRequest, InterfaceFacts, NodeFacts};
+use super::protocol::{AgentReply, AgentRequest, InterfaceFacts, NodeFacts};
 use super::shell::{RemoteLines, output};
 use super::ssh::SshHost;
+use super::tuning::{Tuning, difference};
 use super::wiring::{PortPlace, Wiring};
 
 /// A node. The fields are dropped in this order.
@@ -24,6 +25,8 @@ pub struct ConnectedNode {
 /// All nodes of an inventory. Dropping it ends what runs there.
 pub struct RemoteBed {
     pub nodes: Vec<ConnectedNode>,
+    /// What has to stay as it was when the nodes were prepared; nothing of nodes without an agent.
+    tuning: Vec<Option<Tuning>>,
     pub wiring: Wiring,
 }
 
@@ -34,6 +37,8 @@ pub struct RecordedNode {
     pub system: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<NodeFacts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tuning: Option<Tuning>,
 }
 
 impl ConnectedNode {
@@ -55,10 +60,17 @@ impl RemoteBed {
     pub fn connect(wiring: Wiring) -> Result<RemoteBed, RemoteError> {
         let connected = connect_all(&wiring);
         let nodes = connected.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let mut bed = RemoteBed { nodes, wiring };
+        let mut bed = RemoteBed { nodes, tuning: Vec::new(), wiring };
         bed.check_interfaces()?;
         bed.prepare()?;
         Ok(bed)
+    }
+
+    /// The agent on the device under test.
+    pub fn dut_agent(&self) -> Result<&AgentConnection, RemoteError> {
+        let node = || self.wiring.inventory.nodes[self.wiring.dut].name.clone();
+        let agent = self.nodes[self.wiring.dut].agent.as_ref();
+        agent.ok_or_else(|| RemoteError::NoAgent { node: node() })
     }
 
     fn check_interfaces(&self) -> Result<(), RemoteError> {
@@ -68,23 +80,55 @@ impl RemoteBed {
 
     fn prepare(&mut self) -> Result<(), RemoteError> {
         for (node, settings) in self.nodes.iter_mut().zip(&self.wiring.inventory.nodes) {
+            if let Some(agent) = &node.agent {
+                agent.ask(&AgentRequest::Claim(names(settings)))?;
+            }
             if let (Some(agent), true) = (&node.agent, settings.role.is_host()) {
-                let names = settings.interfaces.iter().map(|interface| interface.name.clone());
-                agent.ask(&AgentRequest::Host(names.collect()))?;
+                agent.ask(&AgentRequest::Host(names(settings)))?;
             }
             if !(settings.start.is_empty() && settings.stop.is_empty()) {
                 node.lines = Some(RemoteLines::start(&node.host, &settings.start, &settings.stop)?);
             }
         }
-        self.count()
+        self.count()?;
+        self.tuning = self.read_tuning()?;
+        Ok(())
+    }
+
+    fn read_tuning(&self) -> Result<Vec<Option<Tuning>>, RemoteError> {
+        let read = |(node, settings): (&ConnectedNode, &NodeSettings)| {
+            let Some(agent) = &node.agent else { return Ok(None) };
+            match agent.ask(&AgentRequest::Tuning(names(settings)))? {
+                AgentReply::Tuning(tuning) => Ok(Some(tuning)),
+                other => Err(agent.unexpected(&other)),
+            }
+        };
+        self.nodes.iter().zip(&self.wiring.inventory.nodes).map(read).collect()
+    }
+
+    /// Refuses to measure when a setting was changed by others since the nodes were prepared.
+    pub fn check_tuning(&self) -> Result<(), RemoteError> {
+        let now = self.read_tuning()?;
+        for ((before, now), settings) in self.tuning.iter().zip(&now).zip(&self.wiring.inventory.nodes) {
+            let differs = before.as_ref().zip(now.as_ref()).and_then(|(before, now)| difference(before, now));
+            if let Some((setting, [before, now])) = differs {
+                return Err(RemoteError::Changed { node: settings.name.clone(), setting, before, now });
+            }
+        }
+        Ok(())
     }
 
     /// The receiver counts the packets of the measurement.
     fn count(&self) -> Result<(), RemoteError> {
-        let InterfaceSettings { name, address, .. } = self.wiring.interface(self.wiring.receiving);
-        let request = AgentRequest::CountAt { interface: name.clone(), destination: address.address };
+        let receiving = self.wiring.interface(self.wiring.receiving);
+        let destination = receiving.address.address;
+        let spare = self.wiring.spare.map(|port| self.wiring.interface(port));
         let agent = self.nodes[self.wiring.receiving.node].agent.as_ref();
-        agent.map_or(Ok(()), |agent| agent.ask(&request).map(drop))
+        let count = |interface: &InterfaceSettings| {
+            let request = AgentRequest::CountAt { interface: interface.name.clone(), destination };
+            agent.map_or(Ok(()), |agent| agent.ask(&request).map(drop))
+        };
+        [receiving].into_iter().chain(spare).try_for_each(count)
     }
 
     /// The Ethernet address of a port, which is the one that the inventory says if it says one.
@@ -107,13 +151,20 @@ impl RemoteBed {
 
     /// The nodes for the record of a measurement.
     pub fn record(&self) -> Vec<RecordedNode> {
-        let record = |(node, settings): (&ConnectedNode, &NodeSettings)| RecordedNode {
+        type Known<'k> = ((&'k ConnectedNode, &'k NodeSettings), Option<Tuning>);
+        let record = |((node, settings), tuning): Known<'_>| RecordedNode {
             name: settings.name.clone(),
             system: node.system.clone(),
             facts: node.agent.as_ref().map(|agent| agent.facts.clone()),
+            tuning,
         };
-        self.nodes.iter().zip(&self.wiring.inventory.nodes).map(record).collect()
+        let tuning = self.tuning.iter().cloned();
+        self.nodes.iter().zip(&self.wiring.inventory.nodes).zip(tuning).map(record).collect()
     }
+}
+
+fn names(settings: &NodeSettings) -> Vec<String> {
+    settings.interfaces.iter().map(|interface| interface.name.clone()).collect()
 }
 
 /// Connects to every node, at once.

@@ -44,6 +44,11 @@ impl PacketCounter {
         Ok(PacketCounter { loaded, _attached: attached })
     }
 
+    /// Counts those to any address from now on.
+    pub fn count_all(&mut self) -> Result<(), CounterError> {
+        Ok(self.loaded.map::<Array<_, u32>>("destination")?.set(0, 0, 0)?)
+    }
+
     /// Packets since the start.
     pub fn packets(&mut self) -> Result<u64, CounterError> {
         let counted = self.loaded.map::<PerCpuArray<_, u64>>("counted")?;
@@ -51,7 +56,8 @@ impl PacketCounter {
     }
 }
 
-fn index(interface: &str) -> io::Result<u32> {
+/// The number of an interface.
+pub fn index(interface: &str) -> io::Result<u32> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     Ok(netdevice::name_to_index(&socket, interface)?)
 }

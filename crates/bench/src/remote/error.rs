@@ -10,6 +10,10 @@ use crate::testbed::TestbedError;
 pub enum RemoteError {
     #[error("node {node}: this program does not run there (agent = false)")]
     NoAgent { node: String },
+    #[error(
+        "{node}: routes need a receiver at a wire of the dut, in a network with a third address that a second next hop can have"
+    )]
+    NoRoutedPort { node: String },
     /// An inventory that cannot be used.
     #[error("{}: {problem}", path.display())]
     Inventory { path: PathBuf, problem: String },
@@ -51,6 +55,8 @@ pub enum RemoteError {
     NoInterface { node: String, interface: String, found: String },
     #[error("{node}: interface {interface} has the address {found}, and the inventory says {said}")]
     OtherMac { node: String, interface: String, found: String, said: String },
+    #[error("{node}: {setting} was changed while something was measured, from {before:?} to {now:?}")]
+    Changed { node: String, setting: String, before: String, now: String },
     #[error("{0}")]
     Testbed(#[from] TestbedError),
 }

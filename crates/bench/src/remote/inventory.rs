@@ -55,7 +55,7 @@ pub struct NodeSettings {
     /// The path of this program there. Without it, it is copied there for the time of the measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// The generator's core.
+    /// The generator's core; of the device under test, the one that is profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<usize>,
     /// A trial has ended when nothing more has arrived at this receiver for so many milliseconds.
@@ -81,6 +81,9 @@ pub struct InterfaceSettings {
     /// Of a node that sends and receives: whether this interface sends.
     #[serde(default)]
     pub sends: bool,
+    /// Of a node that receives: whether packets come here only when the other interface fails.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spare: bool,
 }
 
 /// An address with the length of its prefix.
@@ -162,10 +165,15 @@ impl NodeSettings {
     /// Whether packets end at this interface.
     pub fn receives(&self, interface: &InterfaceSettings) -> bool {
         match self.role {
-            NodeRole::Receiver => true,
-            NodeRole::SenderReceiver => !interface.sends,
+            NodeRole::Receiver => !interface.spare,
+            NodeRole::SenderReceiver => !interface.sends && !interface.spare,
             _ => false,
         }
+    }
+
+    /// Whether packets end at this interface when the other one fails.
+    pub fn receives_instead(&self, interface: &InterfaceSettings) -> bool {
+        interface.spare && !interface.sends
     }
 }
 

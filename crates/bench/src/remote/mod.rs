@@ -4,16 +4,20 @@
 //! which sends, counts, and sets the device under test up. An agent, and every line that was run in a host's shell, ends when
 //! its input ends, and puts back what it changed: so does a host whose connection is lost.
 //!
-//! Read the modules in this order: `inventory`, `wiring`, `file`; on the hosts `protocol`, `requests`, `machine`, `undo`,
-//! `agent_device`, `counter`, `marks`, `agent`; here `ssh`, `session`, `shell`, `connection`, `bed`, `check`, `lab`; `layout`, `drawing`.
+//! Read the modules in this order: `inventory`, `wiring`, `file`; on the hosts `protocol`, `requests`, `machine`, `tuning`, `claim`, `undo`,
+//! `agent_device`, `counter`, `marks`, `dut_routes`, `dut_links`, `dut_profile`, `traces`, `agent`; here `ssh`, `session`, `shell`, `connection`, `bed`, `check`, `remote_device`, `remote_routes`, `remote_trials`, `remote_failures`, `lab`; `layout`, `drawing`.
 
 mod agent;
 mod agent_device;
 mod bed;
 mod check;
+mod claim;
 mod connection;
 mod counter;
 mod drawing;
+mod dut_links;
+mod dut_profile;
+mod dut_routes;
 mod error;
 mod file;
 mod inventory;
@@ -25,10 +29,16 @@ mod offers;
 mod page;
 mod probing;
 mod protocol;
+mod remote_device;
+mod remote_failures;
+mod remote_routes;
+mod remote_trials;
 mod requests;
 mod session;
 mod shell;
 mod ssh;
+mod traces;
+mod tuning;
 mod undo;
 mod wiring;
 

@@ -4,11 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use super::protocol::OfferRequest;
+use super::protocol::{OfferRequest, Traffic};
 use crate::rates::{
     Offered, PacketMark, RatesError, TimedLoad, TrafficAddresses, Unmarked, keep_real_time, send_marked,
 };
-use crate::traffic::frame::FrameSize;
 use fullview_plane::wire::ethernet::MacParseError;
 
 /// Why a load is not offered.
@@ -21,21 +20,22 @@ pub enum OfferError {
 }
 
 /// Offers these loads at once, until the connection is lost.
-pub fn offer(requests: &[OfferRequest], lost: &AtomicBool) -> Result<Offered, OfferError> {
+pub fn offer(requests: &[OfferRequest], traffic: &Traffic, lost: &AtomicBool) -> Result<Offered, OfferError> {
     let mut marks: Vec<Unmarked> = requests.iter().map(|_| Unmarked).collect();
-    offer_marked(requests, &mut marks, lost)
+    offer_marked(requests, traffic, &mut marks, lost)
 }
 
 /// The same with marks in the packets of each.
 pub fn offer_marked<M: PacketMark + Send>(
     requests: &[OfferRequest],
+    traffic: &Traffic,
     marks: &mut [M],
     lost: &AtomicBool,
 ) -> Result<Offered, OfferError> {
     let sent = thread::scope(|scope| {
         let loads = requests.iter().zip(marks);
-        let threads: Vec<_> =
-            loads.map(|(request, mark)| scope.spawn(move || offer_one(request, mark, lost))).collect();
+        let offer = |(request, mark)| scope.spawn(move || offer_one(request, traffic, mark, lost));
+        let threads: Vec<_> = loads.map(offer).collect();
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
@@ -47,6 +47,7 @@ pub fn offer_marked<M: PacketMark + Send>(
 
 fn offer_one(
     request: &OfferRequest,
+    traffic: &Traffic,
     mark: &mut impl PacketMark,
     lost: &AtomicBool,
 ) -> Result<Offered, OfferError> {
@@ -55,7 +56,7 @@ fn offer_one(
     let addresses = TrafficAddresses { from: from.parse()?, to: to.parse()?, source, destination };
     let duration = Duration::from_nanos(request.nanoseconds);
     keep_real_time(request.core)?;
-    let load =
-        TimedLoad { load: request.load, size: FrameSize::Smallest, destinations: &[], duration, stop: lost };
+    let Traffic { size, destinations } = traffic;
+    let load = TimedLoad { load: request.load, size: *size, destinations, duration, stop: lost };
     Ok(send_marked(&request.interface, &addresses, load, mark)?)
 }

@@ -10,7 +10,7 @@ pub fn machines(nodes: &[RecordedNode]) -> String {
     let mut text = String::from(
         "| node | system | processor | threads | interfaces |\n| --- | --- | --- | ---: | --- |\n",
     );
-    for RecordedNode { name, system, facts } in nodes {
+    for RecordedNode { name, system, facts, .. } in nodes {
         let _ = match facts {
             None => writeln!(text, "| {name} | {system} | | | |"),
             Some(facts) => {

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::offers::{OfferError, offer_marked};
-use super::protocol::{OfferRequest, ProbeRequest};
+use super::protocol::{OfferRequest, ProbeRequest, Traffic};
 use crate::rates::{Delays, Offered, ProbeMarker, RatesError, open_capture, read_delays};
 
 /// What was sent, and the delays of the probes.
@@ -16,6 +16,7 @@ pub struct ProbedPackets {
 /// Offers the loads, and reads the probes when `settle` has waited for the last packet.
 pub fn probe<E: From<OfferError> + From<RatesError>>(
     request: &ProbeRequest,
+    traffic: &Traffic,
     lost: &AtomicBool,
     settle: impl FnOnce() -> Result<(), E>,
 ) -> Result<ProbedPackets, E> {
@@ -24,7 +25,7 @@ pub fn probe<E: From<OfferError> + From<RatesError>>(
     let seeds = request.seed..;
     let mut markers: Vec<ProbeMarker> =
         seeds.zip(&request.offers).map(|(seed, _)| ProbeMarker::new(all, seed)).collect();
-    let offered = offer_marked(&request.offers, &mut markers, lost)?;
+    let offered = offer_marked(&request.offers, traffic, &mut markers, lost)?;
     settle()?;
     if markers.iter().any(|marker| marker.clocks().was_set()) {
         return Err(RatesError::ClockSet.into());

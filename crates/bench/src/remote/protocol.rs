@@ -4,11 +4,14 @@
 use std::net::Ipv4Addr;
 
 use fullview_lab::host::Host;
+use fullview_profile::CoreProfile;
 use serde::{Deserialize, Serialize};
 
 use super::inventory::{DeviceKind, InterfaceNet};
-use crate::rates::Offered;
+use super::tuning::Tuning;
+use crate::rates::{Failure, FailureLinks, MadeChanges, Offered, ProgramMemory};
 use crate::served::ServedBuild;
+use crate::traffic::frame::FrameSize;
 
 /// The word of the command line that starts an agent.
 pub const COMMAND: &str = "testbed-agent";
@@ -23,6 +26,10 @@ pub enum AgentRequest {
     Facts,
     /// Sends marks from these interfaces, and listens there.
     Exchange(ExchangeRequest),
+    /// Takes interfaces for this measurement alone, until the agent ends.
+    Claim(Vec<String>),
+    /// Settings of the machine and of these interfaces.
+    Tuning(Vec<String>),
     /// Prepares the interfaces of a host, until the agent ends.
     Host(Vec<String>),
     /// Starts a device, which replaces the one before.
@@ -30,6 +37,8 @@ pub enum AgentRequest {
     /// Packets that the device's program has sent.
     Forwarded,
     StopDevice,
+    /// What all packets are like from now on.
+    Traffic(Traffic),
     /// Offers these loads at once, each from a core of its own.
     Offer(Vec<OfferRequest>),
     /// The same with probes, which end at an interface of the same node.
@@ -39,12 +48,41 @@ pub enum AgentRequest {
         interface: String,
         destination: Ipv4Addr,
     },
+    /// The same to any address.
+    CountAll,
     /// Packets counted so far.
     Count,
     /// The same, when no more come for so long.
     Settled {
         settle_ms: u64,
     },
+    /// Writes routes into the kernel, which are removed with the device.
+    LoadRoutes(RoutesRequest),
+    /// Changes so many of them a second.
+    ChangeRoutes {
+        rate: u32,
+        core: Option<usize>,
+    },
+    /// Ends that.
+    EndChanges,
+    /// The memory of the device's program.
+    Memory,
+    /// Whether perf can be started.
+    CheckProfile,
+    /// Begins to observe this core, or that on which the device is seen most.
+    Profile(ProfileRequest),
+    EndProfile,
+    /// Sets up links of which one is to fail, until the device ends.
+    Links(FailureLinks),
+    Repair,
+    Fail(Failure),
+    /// The time of day, in nanoseconds since 1970.
+    Clock,
+    /// Keeps the stamps of packets that arrive at these interfaces.
+    Capture([String; 2]),
+    Captured,
+    /// Offers loads with a stamp in each packet.
+    Trace(Vec<OfferRequest>),
 }
 
 /// What it answers.
@@ -53,9 +91,20 @@ pub enum AgentRequest {
 pub enum AgentReply {
     Facts(Box<NodeFacts>),
     Heard(Vec<HeardMark>),
+    Tuning(Tuning),
     Offered(Offered),
     Probed(ProbedLoad),
     Count(u64),
+    Routes(LoadedRoutes),
+    Changes(MadeChanges),
+    /// Nothing of a device without a program.
+    Memory(Option<ProgramMemory>),
+    Profile(Box<CoreProfile>),
+    /// When it happened, by the clock of the node.
+    Moment(u64),
+    /// Of each interface.
+    Stamps([Vec<u64>; 2]),
+    Traced(TracedLoad),
     Done,
     Error(String),
 }
@@ -119,6 +168,50 @@ pub struct DevicePort {
 pub struct DeviceNeighbor {
     pub address: Ipv4Addr,
     pub mac: String,
+}
+
+/// The same for all loads of a device.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Traffic {
+    pub size: FrameSize,
+    /// To which packets go in turn; none if all go to that of the request.
+    pub destinations: Vec<Ipv4Addr>,
+}
+
+/// A synthetic table, by two stations at the wire of an interface.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RoutesRequest {
+    pub interface: String,
+    pub routes: usize,
+    pub seed: u64,
+    pub gateways: [DeviceNeighbor; 2],
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ProfileRequest {
+    pub core: Option<usize>,
+    /// The interfaces of the device.
+    pub interfaces: Vec<String>,
+    /// Whether every program of the machine belongs to it.
+    pub everything: bool,
+}
+
+/// Packets with stamps that were sent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TracedLoad {
+    pub offered: Offered,
+    pub stamps: Vec<u64>,
+}
+
+/// Routes in the kernel.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LoadedRoutes {
+    pub routes: usize,
+    pub seconds: f64,
+    /// Spread over the table.
+    pub destinations: Vec<Ipv4Addr>,
+    /// An address of the last one.
+    pub last: Ipv4Addr,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -69,6 +69,14 @@ impl Session {
             }
             RecvTimeoutError::Disconnected => self.lost(),
         })
+    }
+
+    /// Refuses to go on with a session that has ended. It must not have anything to say.
+    pub fn check(&self) -> Result<(), RemoteError> {
+        match self.lines.try_recv() {
+            Err(TryRecvError::Disconnected) => Err(self.lost()),
+            _ => Ok(()),
+        }
     }
 
     /// The end of what it wrote to standard error.

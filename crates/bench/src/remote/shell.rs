@@ -15,7 +15,7 @@ const START: Duration = Duration::from_secs(120);
 
 /// Lines that were run, and lines that run when this value is dropped, or when the connection is lost.
 pub struct RemoteLines {
-    _session: Session,
+    session: Session,
 }
 
 impl RemoteLines {
@@ -28,9 +28,14 @@ impl RemoteLines {
         let failed =
             |said| RemoteError::Shell { node: host.node.clone(), what: "its start lines failed", said };
         match session.line(START)?.as_str() {
-            READY => Ok(RemoteLines { _session: session }),
+            READY => Ok(RemoteLines { session }),
             _ => Err(failed(session.said())),
         }
+    }
+
+    /// Refuses to go on if the connection was lost: then the last lines have run.
+    pub fn check(&self) -> Result<(), RemoteError> {
+        self.session.check()
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Wiring {
     pub sending: Vec<PortPlace>,
     /// Where they end.
     pub receiving: PortPlace,
+    /// Where they end when its wire fails.
+    pub spare: Option<PortPlace>,
 }
 
 impl Wiring {
@@ -36,10 +38,15 @@ impl Wiring {
                 return Err(format!("one interface receives, and here are {}: {}", found.len(), HOSTS));
             }
         };
+        let spare = match ports(&inventory, NodeSettings::receives_instead)[..] {
+            [] => None,
+            [port] if port.node == receiving.node => Some(port),
+            _ => return Err(SPARE.into()),
+        };
         if sending.is_empty() {
             return Err(format!("no interface sends: {HOSTS}"));
         }
-        let wiring = Wiring { inventory, wires, dut, sending, receiving };
+        let wiring = Wiring { inventory, wires, dut, sending, receiving, spare };
         wiring.check_ways()?;
         wiring.check_devices()?;
         Ok(wiring)
@@ -72,6 +79,21 @@ impl Wiring {
         })
     }
 
+    /// The port of the dut at whose wire packets end; nothing if an endpoint is between.
+    pub fn routed_port(&self) -> Option<PortPlace> {
+        self.peer(self.receiving).filter(|port| port.node == self.dut)
+    }
+
+    /// The ports of the dut to the receiver: the usual one, or the one that takes over.
+    pub fn egress(&self, spare: bool) -> Option<PortPlace> {
+        if spare { self.peer(self.spare?) } else { self.routed_port() }
+    }
+
+    /// Whether this program runs on the dut, which can then do more than forward.
+    pub fn has_dut_agent(&self) -> bool {
+        self.inventory.nodes[self.dut].agent
+    }
+
     /// The ports of a node.
     pub fn ports_of(&self, node: usize) -> impl Iterator<Item = PortPlace> {
         (0..self.inventory.nodes[node].interfaces.len()).map(move |interface| PortPlace { node, interface })
@@ -93,6 +115,9 @@ impl Wiring {
                 "{} receives, so its wire has to lead to the {word}",
                 self.label(self.receiving)
             ));
+        }
+        if self.spare.is_some_and(|port| self.role_behind(port) != Some(NodeRole::Dut)) {
+            return Err(SPARE.into());
         }
         let is_joined = |port| self.role_behind(port) == Some(NodeRole::Endpoint);
         if endpoint && !self.ports_of(self.dut).any(is_joined) {
@@ -141,6 +166,8 @@ impl Wiring {
 
 const HOSTS: &str = "give a node role = \"sender\" and another one role = \"receiver\", or one role = \"sender-receiver\" \
                      with `sends = true` at the interface that sends";
+
+const SPARE: &str = "one interface at most has `spare = true`: another one of the node that receives, whose wire leads to the dut";
 
 fn only(inventory: &Inventory, role: NodeRole, what: &str) -> Result<usize, String> {
     let found: Vec<usize> =

@@ -8,6 +8,7 @@
 use std::marker::PhantomData;
 
 use fullview_table::Address;
+use serde::{Deserialize, Serialize};
 
 use fullview_plane::burst::Slot;
 use fullview_plane::wire::checksum::Sum;
@@ -28,9 +29,11 @@ pub const LARGEST: usize = 2000;
 pub const HOP_LIMIT: u8 = 64;
 
 /// Frame sizes without FCS, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FrameSize {
     /// 60 for IPv4, 62 for IPv6: an IPv6 UDP frame with no payload does not fit into 60.
+    #[default]
     Smallest,
     /// All frames of this size, up to [`LARGEST`].
     Bytes(usize),

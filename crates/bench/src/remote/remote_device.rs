@@ -1,0 +1,258 @@
+//! A device that runs between hosts, as the program that measures sees it.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use super::bed::RemoteBed;
+use super::connection::AgentConnection;
+use super::error::RemoteError;
+use super::inventory::{DeviceKind, DeviceSettings};
+use super::protocol::{
+    AgentReply, AgentRequest, DeviceNeighbor, DevicePort, DeviceRequest, OfferRequest, ProbeRequest,
+    ProbedLoad, ProfileRequest, Traffic,
+};
+use super::shell::RemoteLines;
+use super::wiring::{PortPlace, Wiring};
+use crate::rates::{Offered, RateTrial, RatesError, RoutedDevice};
+use crate::traffic::frame::FrameSize;
+
+/// So often a device gets packets until some come out: it learns the neighbours first.
+const ATTEMPTS: usize = 100;
+const FIRST_PACKETS: f64 = 0.05;
+const FIRST_LOAD: f64 = 1000.0;
+
+/// A device that runs on the device under test.
+pub struct RemoteDevice<'l> {
+    pub bed: &'l RemoteBed,
+    kind: DeviceKind,
+    size: FrameSize,
+    lines: Option<RemoteLines>,
+    /// Whether the agent has something to end.
+    pub has_agent: bool,
+}
+
+impl<'l> RemoteDevice<'l> {
+    pub fn start(
+        bed: &'l RemoteBed,
+        settings: &DeviceSettings,
+        size: FrameSize,
+    ) -> Result<RemoteDevice<'l>, RemoteError> {
+        let dut = &bed.nodes[bed.wiring.dut];
+        let mut device = RemoteDevice { bed, kind: settings.kind, size, lines: None, has_agent: false };
+        device.send_to(Vec::new())?;
+        if let Some(agent) = dut.agent.as_ref().filter(|_| settings.kind != DeviceKind::Command) {
+            agent.ask(&AgentRequest::Device(request(bed, settings)?))?;
+            device.has_agent = true;
+        }
+        if !(settings.start.is_empty() && settings.stop.is_empty()) {
+            device.lines = Some(RemoteLines::start(&dut.host, &settings.start, &settings.stop)?);
+        }
+        Ok(device)
+    }
+
+    /// Sends packets until some come out. Of our own program, also until it has forwarded some itself: otherwise the kernel
+    /// alone would be measured in its name.
+    pub fn wait(&self) -> Result<(), RatesError> {
+        if self.kind == DeviceKind::Off {
+            return Ok(());
+        }
+        for _ in 0..ATTEMPTS {
+            let came = self.trial_of(FIRST_LOAD, FIRST_PACKETS)?.received > 0;
+            if came && (self.kind != DeviceKind::Fullview || self.forwarded()? > 0) {
+                return Ok(());
+            }
+        }
+        Err(RatesError::ForwardsNothing)
+    }
+
+    /// Packets of all further loads go to these addresses in turn; none stands for the receiver's own.
+    pub fn send_to(&self, destinations: Vec<Ipv4Addr>) -> Result<(), RemoteError> {
+        let request = AgentRequest::Traffic(Traffic { size: self.size, destinations });
+        let sends = |node: &usize| self.bed.wiring.sending.iter().any(|port| port.node == *node);
+        let agents =
+            (0..self.bed.nodes.len()).filter(sends).filter_map(|node| self.bed.nodes[node].agent.as_ref());
+        agents.into_iter().try_for_each(|agent| agent.ask(&request).map(drop))
+    }
+
+    /// Offers a load, in equal parts from every interface that sends, all at once.
+    pub fn offer(&self, load: f64, seconds: f64) -> Result<Offered, RatesError> {
+        self.offer_parts(load, Duration::from_secs_f64(seconds)).map_err(hosts)
+    }
+
+    fn offer_parts(&self, load: f64, duration: Duration) -> Result<Offered, RemoteError> {
+        let asked = self.send_requests(load, duration)?;
+        for (agent, parts) in &asked {
+            agent.send(&AgentRequest::Offer(parts.clone()))?;
+        }
+        let mut all = Offered::default();
+        for (agent, _) in asked {
+            match agent.answer(duration)? {
+                AgentReply::Offered(one) => {
+                    all = Offered { planned: all.planned + one.planned, sent: all.sent + one.sent };
+                }
+                other => return Err(agent.unexpected(&other)),
+            }
+        }
+        Ok(all)
+    }
+
+    /// The nodes that send, with their parts of a load.
+    pub fn send_requests(
+        &self,
+        load: f64,
+        duration: Duration,
+    ) -> Result<Vec<(&'l AgentConnection, Vec<OfferRequest>)>, RemoteError> {
+        let (bed, part) = (self.bed, load / self.bed.wiring.sending.len() as f64);
+        let mut all = Vec::new();
+        for (number, node) in bed.nodes.iter().enumerate() {
+            let parts = self.parts(number, part, duration)?;
+            all.extend(node.agent.as_ref().filter(|_| !parts.is_empty()).map(|agent| (agent, parts)));
+        }
+        Ok(all)
+    }
+
+    /// What a node sends, from one core after another.
+    fn parts(&self, node: usize, load: f64, duration: Duration) -> Result<Vec<OfferRequest>, RemoteError> {
+        let wiring = &self.bed.wiring;
+        let first = wiring.inventory.nodes[node].core.unwrap_or(0);
+        let sending = wiring.sending.iter().copied().filter(|port| port.node == node);
+        sending.zip(first..).map(|(port, core)| self.part(port, core, load, duration)).collect()
+    }
+
+    fn part(
+        &self,
+        port: PortPlace,
+        core: usize,
+        load: f64,
+        duration: Duration,
+    ) -> Result<OfferRequest, RemoteError> {
+        let (bed, wiring) = (self.bed, &self.bed.wiring);
+        let peer = wiring.peer(port).unwrap_or(port);
+        Ok(OfferRequest {
+            interface: wiring.interface(port).name.clone(),
+            core,
+            macs: [bed.mac(port)?, bed.mac(peer)?],
+            addresses: [port, wiring.receiving].map(|port| wiring.interface(port).address.address),
+            load,
+            nanoseconds: u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
+        })
+    }
+
+    /// Refuses a trial during which the device under test was lost: it has put everything back, and forwards no more.
+    pub fn check(&self) -> Result<(), RatesError> {
+        let lines = self.lines.iter().try_for_each(RemoteLines::check);
+        let agent = self.bed.nodes[self.bed.wiring.dut].agent.as_ref();
+        let answers = |agent: &AgentConnection| agent.ask(&AgentRequest::Clock).map(drop);
+        lines.and_then(|()| agent.map_or(Ok(()), answers)).map_err(hosts)
+    }
+
+    /// A load with probes, of which the node at which they end sends all.
+    pub fn probe_here(&self, load: f64, duration: Duration, seed: u64) -> Result<ProbedLoad, RemoteError> {
+        let Wiring { receiving, sending, .. } = &self.bed.wiring;
+        let part = load / sending.len() as f64;
+        let request = ProbeRequest {
+            offers: self.parts(receiving.node, part, duration)?,
+            receiving: self.bed.wiring.interface(*receiving).name.clone(),
+            seed,
+            settle_ms: self.bed.wiring.node(*receiving).settle_ms,
+        };
+        let node = &self.bed.wiring.node(*receiving).name;
+        let agent = self.bed.nodes[receiving.node].agent.as_ref();
+        let agent = agent.ok_or_else(|| RemoteError::NoAgent { node: node.clone() })?;
+        agent.send(&AgentRequest::Probe(request))?;
+        match agent.answer(duration)? {
+            AgentReply::Probed(probed) => Ok(probed),
+            other => Err(agent.unexpected(&other)),
+        }
+    }
+
+    /// Offers a load, and counts what comes out until no more comes.
+    pub fn trial_of(&self, load: f64, seconds: f64) -> Result<RateTrial, RatesError> {
+        let settle_ms = self.bed.wiring.node(self.bed.wiring.receiving).settle_ms;
+        let before = self.count(&AgentRequest::Count)?;
+        let offered = self.offer(load, seconds)?;
+        let after = self.count(&AgentRequest::Settled { settle_ms })?;
+        self.check()?;
+        RateTrial::new(offered, after.saturating_sub(before))
+    }
+
+    /// The receiver counts packets to all addresses from now on.
+    pub fn count_all(&self) -> Result<(), RemoteError> {
+        let agent = self.bed.nodes[self.bed.wiring.receiving.node].agent.as_ref();
+        agent.map_or(Ok(()), |agent| agent.ask(&AgentRequest::CountAll).map(drop))
+    }
+
+    /// A program that lines start can be any of those that run there.
+    pub fn profile_request(&self) -> ProfileRequest {
+        let wiring = &self.bed.wiring;
+        let names = wiring.ports_of(wiring.dut).map(|port| wiring.interface(port).name.clone());
+        ProfileRequest {
+            core: wiring.inventory.nodes[wiring.dut].core,
+            interfaces: names.collect(),
+            everything: self.kind == DeviceKind::Command,
+        }
+    }
+
+    pub fn count(&self, request: &AgentRequest) -> Result<u64, RatesError> {
+        let agent = self.bed.nodes[self.bed.wiring.receiving.node].agent.as_ref();
+        agent.map_or(Ok(0), |agent| agent.count(request)).map_err(hosts)
+    }
+}
+
+impl RoutedDevice for RemoteDevice<'_> {
+    /// What comes out, unless a program counts for itself.
+    fn forwarded(&self) -> Result<u64, RatesError> {
+        match self.kind {
+            DeviceKind::Fullview => {
+                let agent = self.bed.dut_agent();
+                agent.and_then(|agent| agent.count(&AgentRequest::Forwarded)).map_err(hosts)
+            }
+            _ => self.count(&AgentRequest::Count),
+        }
+    }
+
+    fn offer_to(&self, address: Ipv4Addr, load: f64, duration: Duration) -> Result<(), RatesError> {
+        self.send_to(vec![address]).map_err(hosts)?;
+        self.offer(load, duration.as_secs_f64()).map(drop)
+    }
+}
+
+impl Drop for RemoteDevice<'_> {
+    fn drop(&mut self) {
+        self.lines = None;
+        let agent = self.bed.nodes[self.bed.wiring.dut].agent.as_ref();
+        if let Some(agent) = agent.filter(|_| self.has_agent) {
+            // An agent that is lost has ended, and its device with it.
+            let _ = agent.ask(&AgentRequest::StopDevice);
+        }
+    }
+}
+
+/// The device with the hosts at its wires.
+fn request(bed: &RemoteBed, settings: &DeviceSettings) -> Result<DeviceRequest, RemoteError> {
+    let wiring = &bed.wiring;
+    let port = |port| {
+        let (interface, peer) = (wiring.interface(port), wiring.peer(port));
+        let peer = peer.filter(|peer| wiring.node(*peer).role.is_host());
+        let neighbor = peer.map(|peer| {
+            let address = wiring.interface(peer).address.address;
+            Ok::<_, RemoteError>(DeviceNeighbor { address, mac: bed.mac(peer)? })
+        });
+        let (name, neighbor) = (interface.name.clone(), neighbor.transpose()?);
+        Ok::<_, RemoteError>(DevicePort { interface: name, net: interface.address, neighbor })
+    };
+    Ok(DeviceRequest {
+        kind: settings.kind,
+        engine: settings.engine.clone(),
+        options: settings.options.clone(),
+        ports: wiring.ports_of(wiring.dut).map(port).collect::<Result<_, _>>()?,
+    })
+}
+
+/// A lost host can come back.
+pub fn hosts(error: RemoteError) -> RatesError {
+    match error {
+        RemoteError::Lost { .. } | RemoteError::Silent { .. } => RatesError::LostHosts(Box::new(error)),
+        _ => RatesError::Hosts(Box::new(error)),
+    }
+}

@@ -1,0 +1,50 @@
+//! Packets that are sent and received with a stamp in each, on the machine of an agent.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fullview_plane::port::timed::TimedCapture;
+
+use super::offers::{OfferError, offer_marked};
+use super::protocol::{OfferRequest, TracedLoad, Traffic};
+use crate::rates::{PacketTimes, RatesError, open_capture, read_stamps};
+
+/// What arrives at two interfaces.
+pub struct StampCaptures([TimedCapture; 2]);
+
+impl StampCaptures {
+    pub fn open([one, other]: &[String; 2]) -> Result<StampCaptures, RatesError> {
+        Ok(StampCaptures([open_capture(one)?, open_capture(other)?]))
+    }
+
+    /// The stamps of both.
+    pub fn read(mut self) -> Result<[Vec<u64>; 2], RatesError> {
+        let [one, other] = &mut self.0;
+        let read =
+            |capture| Ok::<_, RatesError>(read_stamps(capture)?.into_iter().map(nanoseconds).collect());
+        Ok([read(one)?, read(other)?])
+    }
+}
+
+/// Offers these loads at once.
+pub fn trace(
+    requests: &[OfferRequest],
+    traffic: &Traffic,
+    lost: &AtomicBool,
+) -> Result<TracedLoad, OfferError> {
+    let mut times: Vec<PacketTimes> = requests.iter().map(|_| PacketTimes::default()).collect();
+    let offered = offer_marked(requests, traffic, &mut times, lost)?;
+    let sent = times.into_iter().map(|one| one.sent(offered)).collect::<Result<Vec<_>, _>>()?;
+    let mut stamps: Vec<u64> = sent.into_iter().flatten().map(nanoseconds).collect();
+    stamps.sort_unstable();
+    Ok(TracedLoad { offered, stamps })
+}
+
+/// The time of day.
+pub fn now() -> u64 {
+    nanoseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
