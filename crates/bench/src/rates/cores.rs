@@ -40,7 +40,7 @@ pub fn keep(thread: Option<Pid>, core: usize) -> Result<(), RatesError> {
 pub fn keep_real_time(core: usize) -> Result<(), RatesError> {
     keep(None, core)?;
     let thread = rustix::thread::gettid().to_string();
-    Ok(run("chrt", &["--fifo", "--pid", "50", &thread], "")?)
+    run("chrt", &["--fifo", "--pid", "50", &thread], "").map_err(RatesError::RealTime)
 }
 
 /// Keeps the calling thread on a core, on which programs that are kept there run before it.

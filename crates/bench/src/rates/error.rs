@@ -29,6 +29,12 @@ pub enum RatesError {
     Cores(usize),
     #[error("the generator's core: {0}")]
     Pin(#[source] io::Error),
+    /// Not even root may, where the kernel gives groups of processes real time (`CONFIG_RT_GROUP_SCHED`), and this one has none.
+    #[error(
+        "the generator cannot run in real time: {0}. If this is root, the process's cgroup may have no real time: start \
+         it in one whose cpu.rt_runtime_us is above 0"
+    )]
+    RealTime(#[source] TestbedError),
     #[error("no thread napi/{0}-… receives for the device; this needs Linux 5.12 or newer")]
     NoReceivingThread(String),
     #[error("/proc/net/dev has no counters of {0}")]
