@@ -48,7 +48,8 @@ impl Recorder {
     /// Fails if perf does, or took no sample.
     pub fn record<T>(&self, work: impl FnOnce() -> T) -> Result<(Profile, T), ProfileError> {
         let (frequency, graph) = (FREQUENCY.to_string(), format!("--call-graph=dwarf,{STACK}"));
-        let options = ["-e", &self.event.name(), "-F", &frequency, &graph];
+        // perf notes the core of a sample by itself only where it observes cores, and `script` asks for it.
+        let options = ["-e", &self.event.name(), "-F", &frequency, &graph, "--sample-cpu"];
         let mut perf = Attached::start("record", Observed::ThisProcess, &options, &std::env::temp_dir())?;
         let (done, took) = perf.during(work)?;
         let samples = perf.end(|data| samples(&script(data)?))?;
