@@ -105,7 +105,9 @@ fn assert_finished(report: &Value, folder: &Path) {
     assert!(!search["latency"].as_array().unwrap().is_empty(), "{search}");
     assert_eq!(report["profile"]["profiles"].as_array().unwrap().len(), 1, "{report}");
     assert!(fs::read_to_string(folder.join("out/README.md")).unwrap().contains("## Where the time goes"));
-    let archived = trials(folder).lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).count();
+    let archived: Vec<Value> =
+        trials(folder).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let archived = archived.len();
     assert!(archived > 10, "each line is a trial");
 }
 

@@ -391,8 +391,8 @@ impl Engine {
     /// attached there.
     pub fn link(&self, ifindex: u32) -> Result<Option<OwnedFd>, EngineError> {
         let links = self.wanted.iter().zip(&self.attached);
-        let of_interface = links.filter(|((wanted, _), _)| *wanted == ifindex).map(|(_, link)| link);
-        let copied = of_interface.last().map(|link| link.as_fd().try_clone_to_owned());
+        let mut of_interface = links.filter(|((wanted, _), _)| *wanted == ifindex).map(|(_, link)| link);
+        let copied = of_interface.next_back().map(|link| link.as_fd().try_clone_to_owned());
         copied.transpose().map_err(EngineError::Descriptor)
     }
 
