@@ -213,6 +213,13 @@ fn default_routes_of_the_main_table_may_not_count(engine: &str) {
     ip("route replace default via 10.0.2.2 table 100");
     ip("route replace blackhole default");
     ruled.check(false, Fate::Lost, "a route that drops packets counts");
+    ip("nexthop add id 9 blackhole");
+    ip("route del blackhole default");
+    ruled.check(false, Fate::ByRouter, "the main table has no default route");
+    ip("route add default nhid 9");
+    ruled.check(false, Fate::Lost, "so does one by an object that drops packets");
+    ip("nexthop replace id 9 via 10.0.1.2 dev eth1");
+    ruled.check(false, Fate::ByRouter, "which leads back now, and does not count");
     let said = ruled.program.output();
     assert!(!said.contains("ip rule"), "{said}");
     ruled.end();

@@ -11,7 +11,7 @@ use crate::netlink::event::NextHopObject;
 use crate::route::{HopSet, LinkIndex, NextHopVia, RouteAction, RouteHop};
 
 use super::links::{LinkState, LinkTable};
-use super::next_hops::{KERNEL, NextHopAction, NextHopIndices, Released};
+use super::next_hops::{BLACKHOLE, KERNEL, NextHopAction, NextHopIndices, Released};
 
 /// The number of a set.
 pub(super) type SetId = u32;
@@ -232,7 +232,12 @@ impl HopSets {
         };
         let mut ordered = members.to_vec();
         ordered.sort_unstable();
-        if self.groups.members(index) != Some(&ordered) {
+        let before = self.groups.members(index);
+        if before != Some(&ordered) {
+            // The view says whether a group of default routes counts.
+            if before.is_some_and(drops) != drops(&ordered) {
+                self.next_hops.want_view();
+            }
             self.groups.change(&self.next_hops.interner, index, members)?;
             self.groups_changed = true;
         }
@@ -308,9 +313,11 @@ impl HopSets {
         }
     }
 
-    /// The next hops and groups that only default routes have.
+    /// The next hops and groups that only default routes have, except for groups that drop packets: these routes count always.
     pub fn of_default_routes(&self) -> impl Iterator<Item = NextHop> + '_ {
-        let used = self.sets.iter().filter(|set| set.is_default && set.references > 0);
+        let is_default =
+            |set: &&StoredSet| set.is_default && set.references > 0 && set.members != [BLACKHOLE];
+        let used = self.sets.iter().filter(is_default);
         used.filter_map(|set| set.group).chain(self.next_hops.of_default_routes())
     }
 
@@ -335,6 +342,11 @@ impl HopSets {
             self.groups.publish();
         }
     }
+}
+
+/// Whether a group drops packets: it is of an object that is a black hole, which has no other members.
+fn drops(members: &[Member]) -> bool {
+    matches!(members, [only] if only.next_hop == BLACKHOLE)
 }
 
 /// Whether a hop can be used, and for what.
