@@ -60,19 +60,19 @@ impl RatesCampaign {
         let largest = self.largest_load(lab, turns, stop, bar)?;
         let mut report = self.empty(largest, lab);
         let known = turns.keys();
-        turns.finished().iter().for_each(|turn| add(&mut report, turn, Vec::new()));
+        turns.finished().iter().for_each(|turn| add(&mut report, turn));
         let mut progress = SearchProgress::new(bar, self.searches(), self.most_seconds);
         for (repetition, device) in orders(&self.devices, self.repetitions, self.seed) {
             progress.begin(&device);
             if !known.contains(&(device.clone(), repetition)) {
                 let turn = DeviceTurn { campaign: self, largest, repetition, device: &device };
-                let (finished, repeated) = turn.make(lab, archive, stop, &mut progress)?;
+                let finished = turn.make(lab, archive, stop, &mut progress);
                 if stop.load(Ordering::Relaxed) {
                     report.interrupted = true;
                     break;
                 }
                 turns.add(&finished)?;
-                add(&mut report, &finished, repeated);
+                add(&mut report, &finished);
             }
             progress.end();
         }
@@ -137,11 +137,11 @@ impl RatesCampaign {
     }
 }
 
-/// Adds a turn, and the failures after which it was made again.
-fn add(report: &mut RatesReport, turn: &FinishedTurn, repeated: Vec<FailedSearch>) {
+/// Adds a turn.
+fn add(report: &mut RatesReport, turn: &FinishedTurn) {
     if let Some(rates) = report.devices.iter_mut().find(|rates| rates.device == turn.device) {
         rates.add(turn.search.clone(), &turn.failed);
-        rates.repeated.extend(repeated);
+        rates.repeated.extend_from_slice(&turn.repeated);
     }
 }
 
@@ -162,14 +162,14 @@ struct DeviceTurn<'c> {
 }
 
 impl DeviceTurn<'_> {
-    /// Makes the turn, again if a host was lost and has come back. Also returns why it was made again.
+    /// Makes the turn, again if a host was lost and has come back.
     fn make(
         &self,
         lab: &mut dyn RateLab,
         archive: &mut TrialArchive,
         stop: &AtomicBool,
         progress: &mut SearchProgress<'_>,
-    ) -> Result<(FinishedTurn, Vec<FailedSearch>), RatesError> {
+    ) -> FinishedTurn {
         let (repetition, mut repeated) = (self.repetition, Vec::new());
         let reason = |error: &RatesError| FailedSearch { repetition, reason: error.to_string() };
         loop {
@@ -184,7 +184,9 @@ impl DeviceTurn<'_> {
                     Err(error) => searched = Err(error),
                 }
             }
-            return Ok((finished(self.device, repetition, searched, latency), repeated));
+            let mut turn = finished(self.device, repetition, searched, latency);
+            turn.repeated = repeated;
+            return turn;
         }
     }
 

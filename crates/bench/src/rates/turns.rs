@@ -32,6 +32,8 @@ pub struct FinishedTurn {
     pub device: String,
     pub search: Option<DeviceSearch>,
     pub failed: Vec<FailedSearch>,
+    /// Why it was made again before.
+    pub repeated: Vec<FailedSearch>,
     /// From 1.
     pub repetition: u32,
     trials: Vec<Trial>,
@@ -61,7 +63,8 @@ impl FinishedTurn {
         let trials = search.as_ref().map(|search| search.trials.clone()).unwrap_or_default();
         let levels = search.iter().flat_map(|search| &search.latency);
         let delays = levels.map(|level| paths(level).map(|path| path.distribution.buckets()).collect());
-        FinishedTurn { device: device.into(), repetition, trials, delays: delays.collect(), search, failed }
+        let (device, delays, repeated) = (device.into(), delays.collect(), Vec::new());
+        FinishedTurn { device, repetition, trials, delays, search, failed, repeated }
     }
 
     /// Puts back what the search is written without.

@@ -109,7 +109,7 @@ impl Agent {
                 let captures = self.captures.take().ok_or("nothing is captured")?;
                 AgentReply::Stamps(captures.read()?)
             }
-            AgentRequest::Trace(requests) => AgentReply::Traced(trace(&requests, &self.traffic, lost)?),
+            AgentRequest::Trace(request) => AgentReply::Traced(trace(&request, &self.traffic, lost)?),
             other => self.answer_about_dut(other)?,
         })
     }

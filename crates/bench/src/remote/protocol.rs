@@ -81,8 +81,8 @@ pub enum AgentRequest {
     /// Keeps the stamps of packets that arrive at these interfaces.
     Capture([String; 2]),
     Captured,
-    /// Offers loads with a stamp in each packet.
-    Trace(Vec<OfferRequest>),
+    /// Offers a load with a stamp in each packet.
+    Trace(OfferRequest),
 }
 
 /// What it answers.

@@ -80,12 +80,17 @@ impl<'l> RemoteDevice<'l> {
     }
 
     fn offer_parts(&self, load: f64, duration: Duration) -> Result<Offered, RemoteError> {
-        let asked = self.send_requests(load, duration)?;
-        for (agent, parts) in &asked {
-            agent.send(&AgentRequest::Offer(parts.clone()))?;
+        let part = load / self.bed.wiring.sending.len() as f64;
+        let mut asked = Vec::new();
+        for (number, node) in self.bed.nodes.iter().enumerate() {
+            let parts = self.parts(number, part, duration)?;
+            if let Some(agent) = node.agent.as_ref().filter(|_| !parts.is_empty()) {
+                agent.send(&AgentRequest::Offer(parts))?;
+                asked.push(agent);
+            }
         }
         let mut all = Offered::default();
-        for (agent, _) in asked {
+        for agent in asked {
             match agent.answer(duration)? {
                 AgentReply::Offered(one) => {
                     all = Offered { planned: all.planned + one.planned, sent: all.sent + one.sent };
@@ -96,19 +101,19 @@ impl<'l> RemoteDevice<'l> {
         Ok(all)
     }
 
-    /// The nodes that send, with their parts of a load.
-    pub fn send_requests(
+    /// The node with the first interface that sends, which sends all of a load.
+    pub fn first_sender(
         &self,
         load: f64,
         duration: Duration,
-    ) -> Result<Vec<(&'l AgentConnection, Vec<OfferRequest>)>, RemoteError> {
-        let (bed, part) = (self.bed, load / self.bed.wiring.sending.len() as f64);
-        let mut all = Vec::new();
-        for (number, node) in bed.nodes.iter().enumerate() {
-            let parts = self.parts(number, part, duration)?;
-            all.extend(node.agent.as_ref().filter(|_| !parts.is_empty()).map(|agent| (agent, parts)));
-        }
-        Ok(all)
+    ) -> Result<(&'l AgentConnection, OfferRequest), RemoteError> {
+        let (bed, wiring) = (self.bed, &self.bed.wiring);
+        // A wiring has one at least.
+        let port = wiring.sending[0];
+        let node = || wiring.node(port).name.clone();
+        let agent =
+            bed.nodes[port.node].agent.as_ref().ok_or_else(|| RemoteError::NoAgent { node: node() })?;
+        Ok((agent, self.part(port, wiring.node(port).core.unwrap_or(0), load, duration)?))
     }
 
     /// What a node sends, from one core after another.

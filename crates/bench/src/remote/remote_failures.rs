@@ -9,8 +9,7 @@ use super::protocol::{AgentReply, AgentRequest, TracedLoad};
 use super::remote_device::{RemoteDevice, hosts};
 use super::remote_routes::{end_changes, load_routes};
 use crate::rates::{
-    ChangeRate, FailingDevice, Failure, FailureLinks, Offered, RatesError, RoutesPlan, TRACE_SETTLE,
-    TracedTrial,
+    ChangeRate, FailingDevice, Failure, FailureLinks, RatesError, RoutesPlan, TRACE_SETTLE, TracedTrial,
 };
 
 /// Readings of a clock of which the one with the shortest way counts.
@@ -37,7 +36,8 @@ impl<'l> RemoteFailures<'l> {
         Ok(RemoteFailures { device })
     }
 
-    /// Offers packets, while the failure happens if it is to, and returns what was sent and when it began.
+    /// Offers packets, while the failure happens if it is to, and returns what was sent and when it began. One interface sends
+    /// them, because stamps of several clocks would not tell the packets apart.
     fn send(
         &self,
         failure: Failure,
@@ -45,36 +45,20 @@ impl<'l> RemoteFailures<'l> {
         duration: Duration,
         fails_after: Option<Duration>,
     ) -> Result<(TracedLoad, Duration), RemoteError> {
-        let senders = self.device.send_requests(load, duration)?;
-        let clock = senders.first().map(|(agent, _)| clock(agent)).transpose()?;
-        for (agent, parts) in &senders {
-            agent.send(&AgentRequest::Trace(parts.clone()))?;
+        let (agent, request) = self.device.first_sender(load, duration)?;
+        let sender = clock(agent)?;
+        agent.send(&AgentRequest::Trace(request))?;
+        let began = fails_after.map(|wait| self.fail(failure, wait, sender)).transpose()?.unwrap_or_default();
+        match agent.answer(duration)? {
+            AgentReply::Traced(load) => Ok((load, began)),
+            other => Err(agent.unexpected(&other)),
         }
-        let began = fails_after.map(|wait| self.fail(failure, wait, clock)).transpose()?.unwrap_or_default();
-        let mut all = TracedLoad { offered: Offered::default(), stamps: Vec::new() };
-        for (agent, _) in senders {
-            match agent.answer(duration)? {
-                AgentReply::Traced(one) => {
-                    all.offered.planned += one.offered.planned;
-                    all.offered.sent += one.offered.sent;
-                    all.stamps.extend(one.stamps);
-                }
-                other => return Err(agent.unexpected(&other)),
-            }
-        }
-        all.stamps.sort_unstable();
-        Ok((all, began))
     }
 
     /// Makes it fail, and returns the earliest moment at which it can have begun, by the sender's clock.
-    fn fail(
-        &self,
-        failure: Failure,
-        wait: Duration,
-        sender: Option<ClockOffset>,
-    ) -> Result<Duration, RemoteError> {
+    fn fail(&self, failure: Failure, wait: Duration, sender: ClockOffset) -> Result<Duration, RemoteError> {
         let agent = self.device.bed.dut_agent()?;
-        let (dut, sender) = (clock(agent)?, sender.unwrap_or(ClockOffset { ahead: 0, error: 0 }));
+        let dut = clock(agent)?;
         thread::sleep(wait);
         match agent.ask(&AgentRequest::Fail(failure))? {
             AgentReply::Moment(began) => {

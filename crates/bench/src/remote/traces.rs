@@ -26,17 +26,12 @@ impl StampCaptures {
     }
 }
 
-/// Offers these loads at once.
-pub fn trace(
-    requests: &[OfferRequest],
-    traffic: &Traffic,
-    lost: &AtomicBool,
-) -> Result<TracedLoad, OfferError> {
-    let mut times: Vec<PacketTimes> = requests.iter().map(|_| PacketTimes::default()).collect();
-    let offered = offer_marked(requests, traffic, &mut times, lost)?;
-    let sent = times.into_iter().map(|one| one.sent(offered)).collect::<Result<Vec<_>, _>>()?;
-    let mut stamps: Vec<u64> = sent.into_iter().flatten().map(nanoseconds).collect();
-    stamps.sort_unstable();
+/// Offers a load.
+pub fn trace(request: &OfferRequest, traffic: &Traffic, lost: &AtomicBool) -> Result<TracedLoad, OfferError> {
+    let mut times = [PacketTimes::default()];
+    let offered = offer_marked(std::slice::from_ref(request), traffic, &mut times, lost)?;
+    let [times] = times;
+    let stamps = times.sent(offered)?.into_iter().map(nanoseconds).collect();
     Ok(TracedLoad { offered, stamps })
 }
 

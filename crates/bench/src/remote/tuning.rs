@@ -10,8 +10,9 @@ const SHOWN: [(&str, &str); 4] =
     [("offloads", "-k"), ("flow control", "-a"), ("rings", "-g"), ("queues", "-l")];
 /// Names of files below `/proc/sys/net/ipv4/conf/INTERFACE`.
 const REDIRECTS: [&str; 2] = ["send_redirects", "accept_redirects"];
-const MACHINE: [(&str, &str); 4] = [
+const MACHINE: [(&str, &str); 5] = [
     ("SMT", "/sys/devices/system/cpu/smt/control"),
+    ("boost", "/sys/devices/system/cpu/cpufreq/boost"),
     ("turbo off", "/sys/devices/system/cpu/intel_pstate/no_turbo"),
     ("early demux", "/proc/sys/net/ipv4/ip_early_demux"),
     ("receive budget", "/proc/sys/net/core/netdev_budget"),
@@ -23,7 +24,7 @@ pub type Tuning = BTreeMap<String, String>;
 /// The settings of this machine, with those of some interfaces.
 pub fn tuning(interfaces: &[String]) -> Tuning {
     let mut all: Tuning = MACHINE.iter().filter_map(|(name, path)| read(name, Path::new(path))).collect();
-    all.extend(each("mitigation", Path::new("/sys/devices/system/cpu/vulnerabilities"), ""));
+    all.extend(mitigations());
     all.extend(governors());
     interfaces.iter().for_each(|interface| all.extend(of_interface(interface)));
     all
@@ -63,13 +64,12 @@ fn governors() -> Tuning {
     cores.filter_map(governor).collect()
 }
 
-/// All files of a folder.
-fn each(name: &str, folder: &Path, after: &str) -> Tuning {
-    let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    let file = |file: fs::DirEntry| {
-        read(&format!("{name} {}{after}", file.file_name().to_string_lossy()), &file.path())
+fn mitigations() -> Tuning {
+    let files = fs::read_dir("/sys/devices/system/cpu/vulnerabilities").into_iter().flatten().flatten();
+    let mitigation = |file: fs::DirEntry| {
+        read(&format!("mitigation {}", file.file_name().to_string_lossy()), &file.path())
     };
-    files.filter_map(file).collect()
+    files.filter_map(mitigation).collect()
 }
 
 fn read(name: &str, path: &Path) -> Option<(String, String)> {

@@ -6,7 +6,7 @@
 //! near special blocks).
 //!
 //! Each family has a loop of its own for packets that follow each other: with both families in one loop the processor has
-//! too few registers, and 3 to 5 % of the forwarding rate went into moves between them and the stack.
+//! too few registers, and moves values between them and the stack for each packet.
 
 use std::ops::Range;
 
