@@ -203,7 +203,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut log = TurnLog::create(folder.path(), settings(1));
         log.begin(5000.0).unwrap();
-        log.add(&turn()).unwrap();
+        let lost = FailedSearch { repetition: 1, reason: "a host was lost".into() };
+        log.add(&FinishedTurn { repeated: vec![lost], ..turn() }).unwrap();
         log.add(&FinishedTurn::new("xdp", 1, None, vec![])).unwrap();
         let text = fs::read_to_string(folder.path().join(FILE)).unwrap();
         fs::write(folder.path().join(FILE), text + "{\"device\":\"ke").unwrap();
@@ -214,6 +215,7 @@ mod tests {
         assert_eq!((search.trials.len(), search.trials[0].result.loss_ratio), (1, 0.25));
         assert_eq!(search.latency[0].device.distribution.count(), 1);
         assert_eq!(search.latency[0].device.lost, 1);
+        assert_eq!(resumed.finished()[0].repeated[0].reason, "a host was lost");
         assert_eq!(TurnLog::resume(folder.path(), settings(1)).unwrap().finished().len(), 1, "again");
     }
 
