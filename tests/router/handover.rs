@@ -227,18 +227,7 @@ fn the_running_router_puts_its_programs_back(engine: &'static str) {
     assert_eq!((lost, twice), (vec![], vec![]));
 }
 
-macro_rules! with_each_engine {
-    ($($test:ident),* $(,)?) => {
-        mod at_xdp {
-            $(#[test] fn $test() { super::$test("xdp"); })*
-        }
-        mod at_tc {
-            $(#[test] fn $test() { super::$test("tc"); })*
-        }
-    };
-}
-
-with_each_engine!(
+with_each_program!(
     programs_change_without_a_lost_packet,
     a_killed_process_changes_nothing,
     the_running_router_puts_its_programs_back,

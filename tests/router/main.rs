@@ -2,6 +2,19 @@
 //! our process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
 
+/// Makes tests of these functions, one for each place of the program in the kernel.
+#[cfg(feature = "bpf")]
+macro_rules! with_each_program {
+    ($($test:ident),* $(,)?) => {
+        mod at_xdp {
+            $(#[test] fn $test() { super::$test("xdp"); })*
+        }
+        mod at_tc {
+            $(#[test] fn $test() { super::$test("tc"); })*
+        }
+    };
+}
+
 mod basics;
 mod bird;
 #[cfg(feature = "bpf")]

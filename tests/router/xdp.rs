@@ -9,19 +9,7 @@ use serde_json::{Value, json};
 use crate::control::Control;
 use crate::lab::{Lab, reaches};
 
-/// Makes tests of these functions, one for each engine that they hold for.
-macro_rules! with_each_engine {
-    ($($test:ident),* $(,)?) => {
-        mod at_xdp {
-            $(#[test] fn $test() { super::$test("xdp"); })*
-        }
-        mod at_tc {
-            $(#[test] fn $test() { super::$test("tc"); })*
-        }
-    };
-}
-
-with_each_engine!(
+with_each_program!(
     the_program_forwards_packets_of_both_families,
     the_program_follows_the_kernels_routes_and_is_removed_when_the_process_is_killed,
     the_program_follows_groups_whose_next_hops_are_known,

@@ -102,7 +102,7 @@ pub enum RatesError {
     /// The same, of hosts that may come back.
     #[error("{0}")]
     LostHosts(#[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("{}: there is no campaign to resume", path.display())]
+    #[error("{}: there is no campaign to resume; without --resume one begins", path.display())]
     NothingToResume { path: PathBuf },
     #[error("{}: the campaign that is to be resumed had {key} = {before}, and now it is {now}", path.display())]
     OtherCampaign { path: PathBuf, key: String, before: String, now: String },

@@ -41,8 +41,8 @@ impl RouteTable {
         RouteTable::beside(routes, seed, GATEWAYS, &[])
     }
 
-    /// The same by these gateways, without routes inside of networks that others need or whose routes fail, and without those of single
-    /// hosts that others need.
+    /// The same by these gateways, without routes inside of networks that others need or whose routes fail, and
+    /// without those of single hosts that others need.
     pub fn beside(
         routes: usize,
         seed: u64,

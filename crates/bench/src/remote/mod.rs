@@ -4,8 +4,10 @@
 //! which sends, counts, and sets the device under test up. An agent, and every line that was run in a host's shell, ends when
 //! its input ends, and puts back what it changed: so does a host whose connection is lost.
 //!
-//! Read the modules in this order: `inventory`, `wiring`, `file`; on the hosts `protocol`, `requests`, `machine`, `tuning`, `claim`, `undo`,
-//! `agent_device`, `counter`, `marks`, `dut_routes`, `dut_links`, `dut_profile`, `traces`, `agent`; here `ssh`, `session`, `shell`, `connection`, `bed`, `check`, `remote_device`, `remote_routes`, `remote_trials`, `remote_failures`, `lab`; `layout`, `drawing`.
+//! Read the modules in this order: `inventory`, `wiring`, `file`; on the hosts `protocol`, `requests`, `machine`,
+//! `tuning`, `claim`, `undo`, `agent_device`, `counter`, `marks`, `dut_routes`, `dut_links`, `dut_profile`, `traces`,
+//! `agent`; here `ssh`, `session`, `shell`, `connection`, `bed`, `check`, `remote_device`, `remote_routes`,
+//! `remote_trials`, `remote_failures`, `lab`; `layout`, `drawing`.
 
 mod agent;
 mod agent_device;

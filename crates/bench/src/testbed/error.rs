@@ -18,7 +18,7 @@ pub enum TestbedError {
         error: String,
     },
     /// A namespace that cannot be entered.
-    #[error("network namespace {name}: {error}")]
+    #[error("network namespace {name}: {error}; the test bed needs root")]
     Enter { name: String, error: io::Error },
     /// The records of what was made.
     #[error("{}: {error}; it records the namespaces of test beds, for `fullview testbed clean`", path.display())]

@@ -1,10 +1,10 @@
 //! The engine in the kernel: a BPF program (`bpf/forward.c`), at XDP or at tcx, forwards by copies of the compiled tables.
 //!
-//! The tables stay in this process, where the framework applies every change. [`Engine::sync`] copies the changed blocks to
-//! the idle one of two generations in BPF maps and switches the program to it; `generation.rs` explains why no packet sees
-//! a mixture. The program passes every packet that it does not forward to the kernel unchanged, so the kernel must have
-//! the same routes. When this process ends, however it ends, the kernel removes the program and forwards alone, unless another process
-//! has taken the links over ([`Engine::take_links`]).
+//! The tables stay in this process, where the framework applies every change. [`Engine::sync`] copies the changed
+//! blocks to the idle one of two generations in BPF maps and switches the program to it; `generation.rs` explains why
+//! no packet sees a mixture. The program passes every packet that it does not forward to the kernel unchanged, so the
+//! kernel must have the same routes. When this process ends, however it ends, the kernel removes the program and
+//! forwards alone, unless another process has taken the links over ([`Engine::take_links`]).
 
 use std::collections::BTreeMap;
 use std::io;
