@@ -261,3 +261,20 @@ fn pictures_of_a_measurement_before_do_not_stay() {
     let done = rates_with(folder.path(), &["--devices", "off", "--force"]).wait_with_output().unwrap();
     assert!(!stale.exists() && other.exists(), "{}", String::from_utf8_lossy(&done.stderr));
 }
+
+/// As in a cgroup without real time.
+#[test]
+fn a_generator_that_may_not_run_in_real_time_runs_before_others_and_the_report_says_so() {
+    if !may_run(&["ip", "ethtool"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let programs = folder.path().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    std::os::unix::fs::symlink("/bin/false", programs.join("chrt")).unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let report = support::measured_in(folder.path(), &["kernel"], &["--devices", "kernel"], &path);
+    assert!(device(&report, "kernel")["searches"][0]["mrr"].as_f64().unwrap() > 0.0, "{report}");
+    let page = support::page(folder.path());
+    assert!(page.contains("not in real time, which this machine refuses"), "{page}");
+}

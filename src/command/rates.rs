@@ -32,7 +32,7 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     wiring.as_ref().map_or(Ok(()), |wiring| check_wiring(args, wiring))?;
     let wanted = wanted(args, devices(args, wiring.as_ref())?, wiring.as_ref())?;
     let settings = settings(args, &wanted, wiring.as_ref())?;
-    // Nothing is removed or written before it is known that the campaign could be resumed, and could begin.
+    // No result is removed before it is known that the campaign could be resumed, and could begin.
     let resume = || TurnLog::resume(&args.out, settings.clone()).map_err(|error| BadInput(error.to_string()));
     let known = args.resume.then(resume).transpose()?;
     let stop = campaign::stop_on_signal()?;

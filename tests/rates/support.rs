@@ -9,10 +9,26 @@ use crate::{ATTEMPTS, SHORT, device, namespaces_of};
 
 /// Runs it to its end in a folder; its results are below `out`.
 pub fn run(folder: &Path, arguments: &[&str]) -> Output {
+    run_in(folder, arguments, &programs())
+}
+
+/// Where programs are.
+fn programs() -> String {
+    std::env::var("PATH").unwrap()
+}
+
+/// The same with programs from other folders.
+fn run_in(folder: &Path, arguments: &[&str], programs: &str) -> Output {
     let _ = std::fs::remove_dir_all(folder.join("out"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
     command.args(["rates", "--json", "--out", "out"]).args(SHORT).args(arguments);
-    let child = command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = command
+        .env("PATH", programs)
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let process = child.id();
     let done = child.wait_with_output().unwrap();
     assert_eq!(namespaces_of(process), 0, "namespaces are left behind");
@@ -21,8 +37,13 @@ pub fn run(folder: &Path, arguments: &[&str]) -> Output {
 
 /// The report of a run in which these devices were measured, after other attempts if other work took the generator's core.
 pub fn measured(folder: &Path, devices: &[&str], arguments: &[&str]) -> Value {
+    measured_in(folder, devices, arguments, &programs())
+}
+
+/// The same with programs from other folders.
+pub fn measured_in(folder: &Path, devices: &[&str], arguments: &[&str], programs: &str) -> Value {
     for _ in 0..ATTEMPTS {
-        let done = run(folder, arguments);
+        let done = run_in(folder, arguments, programs);
         let said = stderr(&done);
         if said.contains("holds no load") {
             eprintln!("again: {said}");

@@ -8,6 +8,9 @@ use serde_json::Value;
 use crate::hosts::SshHosts;
 use crate::remote::{PROGRAMS, THREE, fullview, measure_with, mrr, said, two, write};
 
+/// Other work may disturb a measurement, which says so.
+const ATTEMPTS: usize = 3;
+
 /// The receiver has a second wire to the device under test.
 fn with_spare() -> SshHosts {
     let hosts = SshHosts::start(&["sender", "dut", "receiver"]);
@@ -96,19 +99,19 @@ fn the_link_and_the_route_of_a_device_between_hosts_fail() {
     dut.node.ip("address add 198.19.0.1/24 dev out");
     dut.node.ip("link set out up");
     dut.node.ip("route add 100.64.7.0/24 via 198.19.0.9 dev out");
-    let routes = || dut.node.ip("-4 route show");
+    dut.node.ip("-6 address add 2001:db8:7::1/64 dev out nodad");
+    dut.node.ip("-6 route add 2001:db8:8::/48 via 2001:db8:7::9 dev out");
+    let routes = || (dut.node.ip("-4 route show"), dut.node.ip("-6 route show to root 2001:db8::/32"));
     let before = routes();
-    let report = measure_with(&hosts, &["--devices", "kernel", "--convergence=2"]);
-    let search = searches(&report, "kernel");
-    let reasons: Vec<&str> = search["unanswered"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|reason| reason.as_str().unwrap())
-        .collect();
-    let is_disturbed = |reason: &&str| reason.contains("without loss") || reason.contains("disturbed");
-    assert!(reasons.iter().all(is_disturbed), "{reasons:?}");
-    for one in search["convergence"].as_array().into_iter().flatten() {
+    assert!(before.1.contains("2001:db8:8::/48"), "{before:?}");
+    let mut measured = (0..ATTEMPTS).filter_map(|_| {
+        let report = measure_with(&hosts, &["--devices", "kernel", "--convergence=2"]);
+        assert_eq!(routes(), before);
+        convergence(&report)
+    });
+    let found = measured.next().expect("other work disturbed all measurements");
+    assert_eq!(found.len(), 3, "{found:?}");
+    for one in found {
         let shared = one["failure"] == "multipath-link";
         for outage in one["outages"].as_array().unwrap() {
             let share = outage["share"].as_f64().unwrap();
@@ -116,8 +119,18 @@ fn the_link_and_the_route_of_a_device_between_hosts_fail() {
             assert!(outage["recovered"].as_bool().unwrap(), "{one}");
         }
     }
-    assert!(!reasons.is_empty() || page(&hosts).contains("## Failures"));
-    assert_eq!(routes(), before);
+    assert!(page(&hosts).contains("## Failures"));
+}
+
+/// What was found of each failure, unless other work disturbed it.
+fn convergence(report: &Value) -> Option<Vec<Value>> {
+    let search = searches(report, "kernel");
+    let reasons = search["unanswered"].as_array().into_iter().flatten();
+    for reason in reasons.map(|reason| reason.as_str().unwrap()) {
+        eprintln!("again: {reason}");
+        assert!(reason.contains("without loss") || reason.contains("disturbed"), "{reason}");
+    }
+    search["convergence"].as_array().filter(|found| !found.is_empty()).cloned()
 }
 
 #[test]
@@ -183,7 +196,7 @@ fn a_setting_that_others_change_makes_a_repetition_invalid() {
     hosts.assert_idle();
     assert_eq!(done.status.code(), Some(1), "{}", said(&done));
     assert!(
-        said(&done).contains("dut: in: offloads was changed while something was measured"),
+        said(&done).contains("dut: in: offloads was changed since the measurement began"),
         "{}",
         said(&done)
     );

@@ -381,7 +381,8 @@ fn hosts_put_everything_back_when_the_connection_is_lost() {
     }
     let hosts = three();
     let dut = hosts.host("dut");
-    let mut command = command(&["rates", "--testbed", "lab.toml", "--trial-seconds", "1"], &hosts);
+    let arguments = ["rates", "--testbed", "lab.toml", "--trial-seconds", "1", "--patience", "2"];
+    let mut command = command(&arguments, &hosts);
     let child = hosts.control.run(move || command.spawn().unwrap());
     assert!(eventually(|| dut.setting("in", "forwarding") == "1" && hosts.path("started").exists()));
     hosts.control.ip("link set m2 down");

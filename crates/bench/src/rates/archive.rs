@@ -17,6 +17,10 @@ pub struct ArchivedTrial {
     pub device: String,
     /// From 1.
     pub repetition: u32,
+    /// How often the whole turn was given up before, because a host was lost: only the trials of the last time count. It is
+    /// filled in when the trial is added.
+    #[serde(default)]
+    pub given_up: usize,
     #[serde(flatten)]
     pub request: TrialRequest,
     /// From 1; a trial that does not count is made again.
@@ -46,6 +50,7 @@ pub struct ArchivedProbes {
 pub struct TrialArchive {
     path: PathBuf,
     file: File,
+    given_up: usize,
 }
 
 impl TrialArchive {
@@ -54,7 +59,7 @@ impl TrialArchive {
         let path = folder.join("trials.jsonl");
         let made = fs::create_dir_all(folder).and_then(|()| File::create(&path));
         let file = made.map_err(|error| RatesError::Archive { path: path.clone(), error })?;
-        Ok(TrialArchive { path, file })
+        Ok(TrialArchive { path, file, given_up: 0 })
     }
 
     /// Goes on with the file of a folder. Only the trials of these turns stay: the others are made again.
@@ -70,12 +75,18 @@ impl TrialArchive {
         });
         let opened = rewritten.and_then(|()| File::options().append(true).open(&path));
         let file = opened.map_err(|error| RatesError::Archive { path: path.clone(), error })?;
-        Ok(TrialArchive { path, file })
+        Ok(TrialArchive { path, file, given_up: 0 })
     }
 
-    /// Appends a trial.
-    pub fn add(&mut self, trial: &ArchivedTrial) -> Result<(), RatesError> {
-        let written = serde_json::to_string(trial)
+    /// Begins a turn that was given up so often.
+    pub fn begin_turn(&mut self, given_up: usize) {
+        self.given_up = given_up;
+    }
+
+    /// Appends a trial of this turn.
+    pub fn add(&mut self, trial: ArchivedTrial) -> Result<(), RatesError> {
+        let trial = ArchivedTrial { given_up: self.given_up, ..trial };
+        let written = serde_json::to_string(&trial)
             .map_err(Into::into)
             .and_then(|line| self.file.write_all(format!("{line}\n").as_bytes()));
         written.map_err(|error| RatesError::Archive { path: self.path.clone(), error })

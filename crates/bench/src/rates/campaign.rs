@@ -92,7 +92,7 @@ impl RatesCampaign {
         }
         bar.set_message("the generator alone");
         let most = self.most_load.unwrap_or(f64::INFINITY);
-        let largest = lab.largest_load([SMALLEST, most], self.trial_seconds, stop)?;
+        let largest = persist(lab, stop, |lab| lab.largest_load([SMALLEST, most], self.trial_seconds, stop))?;
         turns.begin(largest)?;
         Ok(largest)
     }
@@ -137,6 +137,21 @@ impl RatesCampaign {
     }
 }
 
+/// Asks a lab again when hosts that were lost meanwhile are back.
+pub fn persist<T>(
+    lab: &mut dyn RateLab,
+    stop: &AtomicBool,
+    mut ask: impl FnMut(&mut dyn RateLab) -> Result<T, RatesError>,
+) -> Result<T, RatesError> {
+    for _ in 0..ATTEMPTS {
+        match ask(lab) {
+            Err(lost) if lost.is_lost() => lab.recover(stop).map_err(|again| lost.not_back(again))?,
+            answer => return answer,
+        }
+    }
+    ask(lab)
+}
+
 /// Adds a turn.
 fn add(report: &mut RatesReport, turn: &FinishedTurn) {
     if let Some(rates) = report.devices.iter_mut().find(|rates| rates.device == turn.device) {
@@ -173,6 +188,7 @@ impl DeviceTurn<'_> {
         let (repetition, mut repeated) = (self.repetition, Vec::new());
         let reason = |error: &RatesError| FailedSearch { repetition, reason: error.to_string() };
         loop {
+            archive.begin_turn(repeated.len());
             let mut searched = self.search(lab, archive, stop, progress);
             let latency = self.latency(searched.as_ref().ok(), lab, archive, stop);
             let lost =
@@ -207,10 +223,10 @@ impl DeviceTurn<'_> {
         let loads = CampaignLoads { largest, trial_seconds: campaign.trial_seconds };
         let mut searched = DeviceSearch::new(repetition, results, receive);
         searched.routes = routes;
-        campaign.questions.ask(loads, &mut measurer, &mut searched);
-        campaign.questions.finish(running.as_mut(), &mut searched);
+        campaign.questions.ask(loads, &mut measurer, &mut searched)?;
+        campaign.questions.finish(running.as_mut(), &mut searched)?;
         drop(running);
-        campaign.questions.converge(lab, device, largest, &mut searched, stop);
+        campaign.questions.converge(lab, device, largest, &mut searched, stop)?;
         Ok(searched)
     }
 

@@ -4,7 +4,7 @@ use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
 use super::error::RatesError;
-use crate::testbed::run;
+use super::real_time::run_in_real_time;
 
 /// The device runs before other programs on its core.
 const FIRST: i32 = -20;
@@ -35,12 +35,11 @@ pub fn keep(thread: Option<Pid>, core: usize) -> Result<(), RatesError> {
     place(thread, core, FIRST)
 }
 
-/// Keeps the calling thread on a core, on which no other program runs meanwhile: a generator that waits for a core keeps no
-/// schedule.
+/// Keeps the calling thread on a core, on which no other program runs meanwhile, or only some in their turn if the machine
+/// refuses real time: a generator that waits for a core keeps no schedule.
 pub fn keep_real_time(core: usize) -> Result<(), RatesError> {
     keep(None, core)?;
-    let thread = rustix::thread::gettid().to_string();
-    run("chrt", &["--fifo", "--pid", "50", &thread], "").map_err(RatesError::RealTime)
+    run_in_real_time(&rustix::thread::gettid().to_string())
 }
 
 /// Keeps the calling thread on a core, on which programs that are kept there run before it.

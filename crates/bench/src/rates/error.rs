@@ -29,12 +29,10 @@ pub enum RatesError {
     Cores(usize),
     #[error("the generator's core: {0}")]
     Pin(#[source] io::Error),
-    /// Not even root may, where the kernel gives groups of processes real time (`CONFIG_RT_GROUP_SCHED`), and this one has none.
-    #[error(
-        "the generator cannot run in real time: {0}. If this is root, the process's cgroup may have no real time: start \
-         it in one whose cpu.rt_runtime_us is above 0"
-    )]
+    #[error("the generator's priority: {0}")]
     RealTime(#[source] TestbedError),
+    #[error("the generator's priority: chrt: {0}; install util-linux")]
+    NoChrt(#[source] io::Error),
     #[error("no thread napi/{0}-… receives for the device; this needs Linux 5.12 or newer")]
     NoReceivingThread(String),
     #[error("/proc/net/dev has no counters of {0}")]
@@ -102,7 +100,10 @@ pub enum RatesError {
     /// The same, of hosts that may come back.
     #[error("{0}")]
     LostHosts(#[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("{}: there is no campaign to resume; without --resume one begins", path.display())]
+    /// No source: what is lost for good is not to be waited for again.
+    #[error("{lost}, and is not back: {again}")]
+    NotBack { lost: Box<RatesError>, again: Box<RatesError> },
+    #[error("{}: there is no campaign to resume; --force in place of --resume begins one", path.display())]
     NothingToResume { path: PathBuf },
     #[error("{}: the campaign that is to be resumed had {key} = {before}, and now it is {now}", path.display())]
     OtherCampaign { path: PathBuf, key: String, before: String, now: String },
@@ -113,6 +114,14 @@ pub enum RatesError {
 }
 
 impl RatesError {
+    /// Of hosts that were lost, and with which it was not possible to go on.
+    pub fn not_back(self, again: RatesError) -> RatesError {
+        match again {
+            RatesError::Stopped => again,
+            _ => RatesError::NotBack { lost: Box::new(self), again: Box::new(again) },
+        }
+    }
+
     /// Whether a host was lost that may come back.
     pub fn is_lost(&self) -> bool {
         // A search wraps the error of its trial.

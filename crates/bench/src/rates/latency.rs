@@ -129,7 +129,8 @@ impl LatencyTurn<'_> {
             lost: trial.lost(),
             nanoseconds: trial.delays.buckets(),
         };
-        self.archive.add(&ArchivedTrial {
+        self.archive.add(ArchivedTrial {
+            given_up: 0,
             device: self.device.to_owned(),
             repetition: self.repetition,
             request,

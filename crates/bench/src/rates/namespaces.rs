@@ -22,6 +22,7 @@ use super::generator::{offer, offer_to};
 use super::lab::{LabDescription, RateDevice, RateLab};
 use super::largest::largest_load;
 use super::probe_trial::{ProbeTrial, probe};
+use super::real_time::{priority_note, with_priority};
 use super::receiver::{received, settled};
 use super::rule_set::{RuleSet, iptables_version};
 use super::table_load::{ChangeRate, RoutedDevice, RoutesPlan, TableLoad, end_changes, load_routes};
@@ -102,7 +103,12 @@ impl RateLab for NamespaceLab {
     fn describe(&self) -> LabDescription {
         let frame_bytes = lengths(self.plan.size);
         let devices = self.descriptions();
-        LabDescription { conditions: CONDITIONS.into(), frame_bytes, devices, ..LabDescription::default() }
+        LabDescription {
+            conditions: with_priority(CONDITIONS, priority_note()),
+            frame_bytes,
+            devices,
+            ..LabDescription::default()
+        }
     }
 }
 

@@ -37,23 +37,25 @@ impl Questions {
     }
 
     /// Ends what `prepare` began.
-    pub fn finish(&self, running: &mut dyn RateDevice, search: &mut DeviceSearch) {
-        let Some(plan) = &self.routes else { return };
-        search.changes = search.answer("--changes", running.end_changes(plan)).flatten();
+    pub fn finish(&self, running: &mut dyn RateDevice, search: &mut DeviceSearch) -> Result<(), RatesError> {
+        let Some(plan) = &self.routes else { return Ok(()) };
+        search.changes = search.answer("--changes", running.end_changes(plan))?.flatten();
+        Ok(())
     }
 
-    /// Asks a device that runs, after its search. What cannot be answered says why, and the rates stay.
+    /// Asks a device that runs, after its search. What cannot be answered says why, and the rates stay, unless a host is lost.
     pub fn ask<M: Measurer<Error = RatesError>>(
         &self,
         loads: CampaignLoads,
         measurer: &mut M,
         search: &mut DeviceSearch,
-    ) {
+    ) -> Result<(), RatesError> {
         let CampaignLoads { largest: load, trial_seconds } = loads;
         if self.bursts {
             let plan = BurstPlan { load, most: (load * trial_seconds) as u64, ndr: search.ndr };
-            search.burst = search.answer("--bursts", longest_burst(plan, measurer));
+            search.burst = search.answer("--bursts", longest_burst(plan, measurer))?;
         }
+        Ok(())
     }
 
     /// Has links and routes of further devices of this name fail: without changes of other routes, and with them.
@@ -64,16 +66,17 @@ impl Questions {
         largest: f64,
         search: &mut DeviceSearch,
         stop: &AtomicBool,
-    ) {
+    ) -> Result<(), RatesError> {
         if self.failures == 0 {
-            return;
+            return Ok(());
         }
         for routes in self.spare_routes() {
             let (failures, load, routes) = (self.failures, failure_load(largest), routes.as_ref());
             let plan = ConvergencePlan { failures, load, routes, stop };
-            let found = search.answer("--convergence", lab.converge(device, plan));
+            let found = search.answer("--convergence", lab.converge(device, plan))?;
             search.convergence.extend(found.into_iter().flatten());
         }
+        Ok(())
     }
 
     fn spare_routes(&self) -> Vec<Option<RoutesPlan>> {

@@ -124,9 +124,20 @@ impl DeviceSearch {
         }
     }
 
-    /// Keeps the reason if there is no answer.
-    pub fn answer<T>(&mut self, question: &str, answer: Result<T, RatesError>) -> Option<T> {
-        answer.map_err(|error| self.unanswered.push(format!("{question}: {error}"))).ok()
+    /// Keeps the reason if there is no answer. A lost host is an error: the whole turn is made again when it is back.
+    pub fn answer<T>(
+        &mut self,
+        question: &str,
+        answer: Result<T, RatesError>,
+    ) -> Result<Option<T>, RatesError> {
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if error.is_lost() => Err(error),
+            Err(error) => {
+                self.unanswered.push(format!("{question}: {error}"));
+                Ok(None)
+            }
+        }
     }
 }
 

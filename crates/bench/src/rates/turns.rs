@@ -80,6 +80,10 @@ impl FinishedTurn {
         }
     }
 
+    fn is_whole(&self) -> bool {
+        self.failed.is_empty() && self.search.as_ref().is_some_and(|search| search.unanswered.is_empty())
+    }
+
     fn key(&self) -> (String, u32) {
         (self.device.clone(), self.repetition)
     }
@@ -96,8 +100,8 @@ impl TurnLog {
         TurnLog { path, settings, largest_load: None, finished: Vec::new(), file: None }
     }
 
-    /// Reads the log of a campaign with the same settings. A line that was cut off is none. A turn that failed is to be made
-    /// again.
+    /// Reads the log of a campaign with the same settings. A line that was cut off is none. A turn that failed, or that left a
+    /// question without an answer, is to be made again.
     pub fn resume(folder: &Path, settings: Map<String, Value>) -> Result<TurnLog, RatesError> {
         let mut log = TurnLog::create(folder, settings);
         let path = log.path.clone();
@@ -108,7 +112,7 @@ impl TurnLog {
         let start = start.ok_or(RatesError::NothingToResume { path })?;
         log.compare(&start.settings)?;
         log.finished = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
-        log.finished.retain(|turn| turn.search.is_some() && turn.failed.is_empty());
+        log.finished.retain(FinishedTurn::is_whole);
         log.begin(start.largest_load)?;
         log.finished.iter_mut().for_each(FinishedTurn::restore);
         Ok(log)

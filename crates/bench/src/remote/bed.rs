@@ -78,11 +78,14 @@ impl RemoteBed {
         nodes.flat_map(|node| self.wiring.ports_of(node)).try_for_each(|port| self.mac(port).map(drop))
     }
 
+    /// Claims the interfaces of all nodes before it changes anything on one of them.
     fn prepare(&mut self) -> Result<(), RemoteError> {
-        for (node, settings) in self.nodes.iter_mut().zip(&self.wiring.inventory.nodes) {
+        for (node, settings) in self.nodes.iter().zip(&self.wiring.inventory.nodes) {
             if let Some(agent) = &node.agent {
                 agent.ask(&AgentRequest::Claim(names(settings)))?;
             }
+        }
+        for (node, settings) in self.nodes.iter_mut().zip(&self.wiring.inventory.nodes) {
             if let (Some(agent), true) = (&node.agent, settings.role.is_host()) {
                 agent.ask(&AgentRequest::Host(names(settings)))?;
             }
@@ -109,13 +112,21 @@ impl RemoteBed {
     /// Refuses to measure when a setting was changed by others since the nodes were prepared.
     pub fn check_tuning(&self) -> Result<(), RemoteError> {
         let now = self.read_tuning()?;
-        for ((before, now), settings) in self.tuning.iter().zip(&now).zip(&self.wiring.inventory.nodes) {
-            let differs = before.as_ref().zip(now.as_ref()).and_then(|(before, now)| difference(before, now));
-            if let Some((setting, [before, now])) = differs {
-                return Err(RemoteError::Changed { node: settings.name.clone(), setting, before, now });
+        let nodes = self.wiring.inventory.nodes.iter().zip(self.tuning.iter().zip(&now));
+        nodes.into_iter().try_for_each(|(settings, (before, now))| unchanged(&settings.name, before, now))
+    }
+
+    /// Refuses to go on with machines that are not as they were recorded: one that was lost may have started again with
+    /// another system or other settings.
+    pub fn check_recorded(&self, recorded: &[RecordedNode]) -> Result<(), RemoteError> {
+        self.record().iter().zip(recorded).try_for_each(|(now, before)| {
+            let (setting, node) = ("the system".to_owned(), now.name.clone());
+            if now.system != before.system {
+                let (before, now) = (before.system.clone(), now.system.clone());
+                return Err(RemoteError::Changed { node, setting, before, now });
             }
-        }
-        Ok(())
+            unchanged(&now.name, &before.tuning, &now.tuning)
+        })
     }
 
     /// The receiver counts the packets of the measurement.
@@ -161,6 +172,12 @@ impl RemoteBed {
         let tuning = self.tuning.iter().cloned();
         self.nodes.iter().zip(&self.wiring.inventory.nodes).zip(tuning).map(record).collect()
     }
+}
+
+fn unchanged(node: &str, before: &Option<Tuning>, now: &Option<Tuning>) -> Result<(), RemoteError> {
+    let differs = before.as_ref().zip(now.as_ref()).and_then(|(before, now)| difference(before, now));
+    let Some((setting, [before, now])) = differs else { return Ok(()) };
+    Err(RemoteError::Changed { node: node.into(), setting, before, now })
 }
 
 fn names(settings: &NodeSettings) -> Vec<String> {

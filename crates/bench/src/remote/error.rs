@@ -55,7 +55,9 @@ pub enum RemoteError {
     NoInterface { node: String, interface: String, found: String },
     #[error("{node}: interface {interface} has the address {found}, and the inventory says {said}")]
     OtherMac { node: String, interface: String, found: String, said: String },
-    #[error("{node}: {setting} was changed while something was measured, from {before:?} to {now:?}")]
+    #[error(
+        "{node}: {setting} was changed since the measurement began, from {before:?} to {now:?}; set it back, or set it in the node's start lines and begin anew"
+    )]
     Changed { node: String, setting: String, before: String, now: String },
     #[error("{0}")]
     Testbed(#[from] TestbedError),

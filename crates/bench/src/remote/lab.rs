@@ -16,8 +16,8 @@ use super::remote_device::{RemoteDevice, hosts};
 use super::remote_failures::RemoteFailures;
 use super::wiring::Wiring;
 use crate::rates::{
-    ALL, Convergence, ConvergencePlan, LabDescription, ROOM, RateDevice, RateLab, RatesError, TRIALS,
-    converge, lengths,
+    ALL, Convergence, ConvergencePlan, LabDescription, NO_REAL_TIME, ROOM, RateDevice, RateLab, RatesError,
+    TRIALS, converge, lengths, with_priority,
 };
 use crate::traffic::frame::FrameSize;
 
@@ -141,6 +141,7 @@ impl RateLab for RemoteLab {
         loop {
             match RemoteBed::connect(self.wiring.clone()) {
                 Ok(bed) => {
+                    bed.check_recorded(&self.nodes).map_err(hosts)?;
                     self.bed = Some(bed);
                     return Ok(());
                 }
@@ -156,7 +157,10 @@ impl RateLab for RemoteLab {
         let sections = format!("\n## The test bed\n\n```text\n{drawing}```\n\n{}", machines(nodes));
         let facts = json!({ "inventory": self.wiring.inventory, "nodes": nodes });
         let frame_bytes = lengths(self.size);
-        let (conditions, facts) = (CONDITIONS.into(), Some(facts));
+        let refuses =
+            |node: &RecordedNode| node.facts.as_ref().and_then(|facts| facts.real_time) == Some(false);
+        let note = nodes.iter().any(refuses).then_some(NO_REAL_TIME);
+        let (conditions, facts) = (with_priority(CONDITIONS, note), Some(facts));
         LabDescription { conditions, frame_bytes, sections, facts, ..LabDescription::default() }
     }
 }

@@ -9,6 +9,7 @@ use fullview_lab::host::Host;
 use serde_json::Value;
 
 use super::protocol::{InterfaceFacts, NodeFacts};
+use crate::rates::may_run_in_real_time;
 use crate::served::Hello;
 
 /// Why a machine cannot be set up.
@@ -42,7 +43,12 @@ pub fn ip_json(line: &str) -> Result<Value, MachineError> {
 pub fn facts() -> Result<NodeFacts, MachineError> {
     let links = ip_json("link show")?;
     let interfaces = links.as_array().into_iter().flatten().filter_map(interface).collect();
-    Ok(NodeFacts { build: Hello::of_this_program().build, host: Host::observe(Path::new("/")), interfaces })
+    Ok(NodeFacts {
+        build: Hello::of_this_program().build,
+        host: Host::observe(Path::new("/")),
+        interfaces,
+        real_time: may_run_in_real_time().ok(),
+    })
 }
 
 /// An Ethernet interface, by what `ip` says of it.

@@ -115,6 +115,9 @@ pub struct NodeFacts {
     pub build: ServedBuild,
     pub host: Host,
     pub interfaces: Vec<InterfaceFacts>,
+    /// Whether a generator may run in real time, if the machine can tell.
+    #[serde(default)]
+    pub real_time: Option<bool>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

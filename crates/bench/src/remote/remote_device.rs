@@ -81,24 +81,24 @@ impl<'l> RemoteDevice<'l> {
 
     fn offer_parts(&self, load: f64, duration: Duration) -> Result<Offered, RemoteError> {
         let part = load / self.bed.wiring.sending.len() as f64;
-        let mut asked = Vec::new();
-        for (number, node) in self.bed.nodes.iter().enumerate() {
-            let parts = self.parts(number, part, duration)?;
-            if let Some(agent) = node.agent.as_ref().filter(|_| !parts.is_empty()) {
-                agent.send(&AgentRequest::Offer(parts))?;
-                asked.push(agent);
-            }
-        }
-        let mut all = Offered::default();
-        for agent in asked {
-            match agent.answer(duration)? {
-                AgentReply::Offered(one) => {
-                    all = Offered { planned: all.planned + one.planned, sent: all.sent + one.sent };
-                }
-                other => return Err(agent.unexpected(&other)),
-            }
-        }
-        Ok(all)
+        let parts = (0..self.bed.nodes.len()).map(|node| self.parts(node, part, duration));
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let senders = self.bed.nodes.iter().zip(parts).filter(|(_, parts)| !parts.is_empty());
+        let senders = senders.filter_map(|(node, parts)| Some((node.agent.as_ref()?, parts)));
+        let asked: Vec<_> =
+            senders.map(|(agent, parts)| (agent, agent.send(&AgentRequest::Offer(parts)))).collect();
+        // All answers are read before an error goes on: the next request would get one that is left.
+        let answers = asked.into_iter().map(|(agent, sent)| {
+            sent.and_then(|()| match agent.answer(duration)? {
+                AgentReply::Offered(one) => Ok(one),
+                other => Err(agent.unexpected(&other)),
+            })
+        });
+        let answers: Vec<Result<Offered, RemoteError>> = answers.collect();
+        answers.into_iter().try_fold(Offered::default(), |all, one| {
+            let one = one?;
+            Ok(Offered { planned: all.planned + one.planned, sent: all.sent + one.sent })
+        })
     }
 
     /// The node with the first interface that sends, which sends all of a load.

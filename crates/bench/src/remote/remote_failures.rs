@@ -48,9 +48,10 @@ impl<'l> RemoteFailures<'l> {
         let (agent, request) = self.device.first_sender(load, duration)?;
         let sender = clock(agent)?;
         agent.send(&AgentRequest::Trace(request))?;
-        let began = fails_after.map(|wait| self.fail(failure, wait, sender)).transpose()?.unwrap_or_default();
+        let began = fails_after.map(|wait| self.fail(failure, wait, sender)).transpose();
+        // Read before any error goes on: the next request would get this answer.
         match agent.answer(duration)? {
-            AgentReply::Traced(load) => Ok((load, began)),
+            AgentReply::Traced(load) => Ok((load, began?.unwrap_or_default())),
             other => Err(agent.unexpected(&other)),
         }
     }
