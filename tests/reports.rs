@@ -81,6 +81,61 @@ fn every_device_carries_every_packet_and_is_counted() {
     }
 }
 
+/// Devices with rules, and many packets from the generator in the kernel.
+const FILTERS: &str = r#"
+title = "filters"
+families = [{ name = "inet", title = "IPv4" }, { name = "inet6", title = "IPv6" }]
+runs = 1
+window = { warmup_s = 0.02, measure_s = 0.1, slice_ms = 20.0 }
+[subject]
+kind = "testbed"
+table.source = "two-routes"
+testbed.generator = "live"
+[subject.traffic]
+model = "ranges"
+flows = 200
+source = "198.18.10.1:2000"
+destination = "198.19.10.1:2000-198.19.10.200"
+source6 = "[2001:2:0:10::1]:2000"
+destination6 = "[2001:2:0:8010::1]:2000-[2001:2:0:8010::c8]"
+[[variants]]
+name = "kernel"
+label = "kernel"
+set.testbed.device = "kernel"
+[[variants]]
+name = "pf"
+label = "pf"
+set.testbed = { device = "threads", options = ["--quiet", "--port", "xdp"] }
+set.filter = { language = "pf", rules = "include \"other-rules\"\nblock all\npass proto udp to port 2000\n", other-rules = 20 }
+[[variants]]
+name = "impossible"
+label = "impossible"
+set.testbed = { device = "kernel", start = ["echo no such thing >&2; false"] }
+"#;
+
+#[test]
+fn devices_with_rules_carry_what_the_generator_in_the_kernel_sends() {
+    if !may_run(&["ip", "ethtool", "nft", "chrt"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let done = bench(folder.path(), FILTERS);
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(matches!(done.status.code(), Some(0 | 3)), "{said}");
+    let report = std::fs::read_to_string(folder.path().join("out/report.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let count = |cell: &Value, name: &str| cell["counters"][name].as_f64().unwrap_or(0.0);
+    for cell in report["cells"].as_array().unwrap() {
+        let runs = cell["variant"] != "impossible";
+        assert_eq!(count(cell, "received") > 1000.0, runs, "{cell}\n{said}");
+        assert_eq!(count(cell, "forwarded by the program") > 1000.0, cell["variant"] == "pf", "{cell}");
+    }
+    let panels = std::fs::read_to_string(folder.path().join("out/panels.jsonl")).unwrap();
+    assert!(!panels.contains("\"misrouted\""), "{panels}\n{said}");
+    let page = std::fs::read_to_string(folder.path().join("out/README.md")).unwrap();
+    assert!(page.contains("no such thing"), "{page}");
+}
+
 /// A kernel whose rules drop some packets must not be measured.
 #[test]
 fn a_device_that_loses_packets_before_its_turns_is_no_result() {
@@ -115,6 +170,19 @@ fn settings_that_no_device_has_are_refused() {
     ] {
         assert!(SHORT.contains(of), "{of}");
         let said = refused(&SHORT.replacen(of, instead, 1));
+        assert!(said.contains(words), "{instead}: {said}");
+    }
+    for (of, instead, words) in [
+        (
+            "set.testbed.device = \"kernel\"",
+            "set.testbed = { device = \"kernel\" }\nset.filter.language = \"pf\"",
+            "subject.filter belongs to",
+        ),
+        ("other-rules = 20", "known-flows = 20", "filter.known-flows"),
+        ("pass proto udp", "pass proto nothing", "filter.rules:3"),
+    ] {
+        assert!(FILTERS.contains(of), "{of}");
+        let said = refused(&FILTERS.replacen(of, instead, 1));
         assert!(said.contains(words), "{instead}: {said}");
     }
 }

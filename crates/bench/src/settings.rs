@@ -419,6 +419,18 @@ pub struct DutSettings {
     pub start: Option<Vec<String>>,
     /// Whether the device's kernel sends ICMP redirects (default false).
     pub redirects: Option<bool>,
+    /// What sends the packets (default a socket); the same for all devices.
+    pub generator: Option<BedGenerator>,
+}
+
+/// What sends the packets of a test bed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BedGenerator {
+    /// A packet socket: the flows of the traffic.
+    Socket,
+    /// A program in the kernel, which is several times as fast: the destinations of the traffic.
+    Live,
 }
 
 impl DutSettings {
@@ -483,7 +495,7 @@ lay_over!(TrafficSettings {
 } { client });
 lay_over!(ClientSettings { load, connections, bytes, offloads } {});
 lay_over!(VethSettings { engine, options } {});
-lay_over!(DutSettings { device, options, start, redirects } {});
+lay_over!(DutSettings { device, options, start, redirects, generator } {});
 lay_over!(LoadSettings { pps, shape, burst, packets, check_one_in, through, prefetch, ports, peer } {});
 lay_over!(LookupSettings { arm, batch, keys, peer } {});
 lay_over!(UpdateSettings { source, changes, batch } {});

@@ -15,6 +15,8 @@ pub struct DeviceBed {
     pub testbed: Testbed,
     pub cores: BedCores,
     pub is_routed: bool,
+    /// Why the device cannot be prepared.
+    pub refused: Option<String>,
     /// Where packets come in: at the device, or at the receiver if there is no device.
     ingress: String,
 }
@@ -36,8 +38,11 @@ impl DeviceBed {
         poll(&testbed.receiver, BEHIND_ROUTER)?;
         hand_over(&testbed.generator, "g0")?;
         receive_on(&testbed.router, &ingress, cores.device)?;
-        let bed = DeviceBed { testbed, cores, is_routed: true, ingress };
-        bed.prepare(device)?;
+        let mut bed = DeviceBed { testbed, cores, is_routed: true, refused: None, ingress };
+        bed.set_redirects(device.redirects == Some(true))?;
+        // What one kernel or tool lacks is no reason to measure none of the devices.
+        let started = device.start.iter().flatten().try_for_each(|line| bed.shell(line));
+        bed.refused = started.err().map(|error| error.to_string());
         Ok(bed)
     }
 
@@ -47,14 +52,12 @@ impl DeviceBed {
         let ingress = rename(&testbed.receiver, BESIDE_ROUTER, number)?;
         hand_over(&testbed.generator, BESIDE)?;
         receive_on(&testbed.receiver, &ingress, cores.device)?;
-        Ok(DeviceBed { testbed, cores, is_routed: false, ingress })
+        Ok(DeviceBed { testbed, cores, is_routed: false, refused: None, ingress })
     }
 
-    fn prepare(&self, device: &DutSettings) -> Result<(), DeviceBedError> {
-        let redirects = u8::from(device.redirects == Some(true));
+    fn set_redirects(&self, on: bool) -> Result<(), DeviceBedError> {
         let all = "/proc/sys/net/ipv4/conf/*/send_redirects";
-        self.shell(&format!("for setting in {all}; do echo {redirects} > $setting; done"))?;
-        device.start.iter().flatten().try_for_each(|line| self.shell(line))
+        self.shell(&format!("for setting in {all}; do echo {} > $setting; done", u8::from(on)))
     }
 
     /// Runs a line in the device's namespace. `$INGRESS` and `$EGRESS` are its interfaces.

@@ -12,10 +12,12 @@ mod bed;
 mod counter;
 mod error;
 mod inspector;
+mod live;
 mod sender;
 
 pub use bed::DeviceBed;
 pub use counter::ReceiveCounter;
 pub use error::DeviceBedError;
 pub use inspector::{IN_FLIGHT, Inspection, inspect};
+pub use live::{LiveArm, LiveGenerator, destinations};
 pub use sender::{BedTraffic, Sender};

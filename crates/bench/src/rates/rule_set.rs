@@ -58,7 +58,8 @@ impl RuleSet {
     }
 }
 
-/// Once the rules have accepted a flow, its packets go from interface to interface before the routing of the kernel.
+/// Once the rules have accepted a flow, its packets go from interface to interface before the routing of the kernel. A flow
+/// that nobody answers stays new, so that new flows are added too: from their second packet on, which conntrack knows.
 fn flowtable(ingress: &str) -> String {
     format!(
         "table inet rates {{\n\
@@ -66,6 +67,7 @@ fn flowtable(ingress: &str) -> String {
          chain forward {{\n\
          type filter hook forward priority 0; policy drop;\n\
          ct state established flow add @known\n\
+         ct state new udp dport 9 flow add @known\n\
          ct state established,related accept\n\
          ct state new udp dport 9 accept\n}}\n}}\n"
     )

@@ -18,14 +18,16 @@ use super::family::BenchFamily;
 use super::family_stream::FamilyStream;
 use super::inputs::{Draw, Inputs};
 use crate::device_bed::{
-    BedTraffic, DeviceBed, DeviceBedError, IN_FLIGHT, Inspection, ReceiveCounter, Sender, inspect,
+    BedTraffic, DeviceBed, DeviceBedError, IN_FLIGHT, Inspection, LiveArm, LiveGenerator, ReceiveCounter,
+    Sender, destinations, inspect,
 };
 use crate::error::{BenchError, require};
 use crate::rates::{BedCores, keep_real_time};
-use crate::settings::{DutSettings, Settings, TableSettings};
-use crate::testbed::{GENERATOR, INGRESS};
+use crate::settings::{BedGenerator, DutSettings, Settings, TableSettings};
+use crate::testbed::{Counted, GENERATOR, INGRESS, OwnerFolder};
 use crate::traffic::frame::{FrameSize, Frames, Macs};
 use crate::veth::{RouterProcess, VethError};
+use crate::workload::filter::write_rules;
 
 /// In a shorter turn the queues of veth devices, some hundred packets, would count.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -75,7 +77,7 @@ pub fn describe() -> Result<Vec<String>, BenchError> {
          devices sleep"
             .into(),
         "control: the same packets over one veth pair, without a device".into(),
-        "value: packets that the receiver's kernel counts while the generator sends as fast as it can".into(),
+        "value: packets that the receiver counts while the generator sends as fast as it can".into(),
         "for the whole campaign: namespaces, routes of the kernel and rules; anew for every panel: this program as device"
             .into(),
         "receiver: before and after the turns of a panel every packet of the sequence, up to 8192, has to come out once, \
@@ -122,12 +124,16 @@ impl DeviceFactory {
         let mut arenas = arenas.iter_mut();
         let mut next = || arenas.next().ok_or_else(|| bed(BenchError::NoMembers));
         let direct = self.control.as_ref().ok_or_else(|| bed(BenchError::NoMembers))?;
-        let control = DeviceArm::new(direct, next()?, &traffic[0]).map_err(bed)?;
+        let live = live_generator(direct, streams, &traffic).map_err(bed)?;
+        let live = live.as_ref();
+        let control = DeviceArm::new(direct, next()?, &traffic[0], live, 0).map_err(bed)?;
         let mut members: Vec<Box<dyn PanelMember + '_>> = Vec::new();
         for (member, (stream, place)) in streams.iter().zip(chosen).enumerate() {
             let failed = |error: BenchError| PanelError::Member { member, source: error.into() };
-            let arm = DeviceArm::new(&self.beds[place].bed, next()?, &traffic[member]).map_err(failed)?;
-            members.push(Box::new(DeviceMember::start(arm, &stream.settings, &program).map_err(failed)?));
+            let (bed, number) = (&self.beds[place].bed, member + 1);
+            let arm = DeviceArm::new(bed, next()?, &traffic[member], live, number).map_err(failed)?;
+            members
+                .push(Box::new(DeviceMember::start(arm, &stream.settings, &program, seed).map_err(failed)?));
         }
         let limits = SliceLimits { shortest: SHORTEST, longest: LONGEST };
         work(&mut ArmPanel { controls: vec![Box::new(control)], members, subtracts: false, limits })
@@ -188,23 +194,65 @@ fn all_traffic<A: BenchFamily>(
     streams.iter().map(of).collect()
 }
 
+/// The generator in the kernel with the destinations of the control, which are those of the first member, and of each
+/// member; if the settings say so.
+fn live_generator<A: BenchFamily>(
+    holder: &DeviceBed,
+    streams: &[FamilyStream],
+    traffic: &[BedTraffic<A>],
+) -> Result<Option<LiveGenerator>, BenchError> {
+    let is_live = |stream: &&FamilyStream| stream.settings.testbed.generator == Some(BedGenerator::Live);
+    let live = streams.iter().filter(is_live).count();
+    require(live == 0 || live == streams.len(), || {
+        "testbed.generator: write it below [subject.testbed], the same for all variants".into()
+    })?;
+    if live == 0 {
+        return Ok(None);
+    }
+    let of = |traffic: &BedTraffic<A>| {
+        destinations(&traffic.flows).ok_or_else(|| {
+            BadInput(
+                "testbed.generator = \"live\": each flow needs a destination of its own, outside of the test bed; take \
+                 the model \"ranges\" with one source"
+                    .into(),
+            )
+        })
+    };
+    let all = traffic.iter().take(1).chain(traffic).map(of).collect::<Result<Vec<_>, _>>()?;
+    Ok(Some(LiveGenerator::load(holder, &all)?))
+}
+
 /// What takes turns: a bed and its generator.
 struct DeviceArm<'p, A> {
     bed: &'p DeviceBed,
     traffic: &'p BedTraffic<A>,
     sender: Sender<'p, A>,
+    /// In place of the sender in turns.
+    live: Option<LiveArm<'p>>,
     counter: ReceiveCounter,
     sent: u64,
     received: u64,
 }
 
 impl<'p, A: BenchFamily> DeviceArm<'p, A> {
-    fn new(bed: &'p DeviceBed, arena: &'p mut Arena, traffic: &'p BedTraffic<A>) -> Result<Self, BenchError> {
+    fn new(
+        bed: &'p DeviceBed,
+        arena: &'p mut Arena,
+        traffic: &'p BedTraffic<A>,
+        live: Option<&'p LiveGenerator>,
+        number: usize,
+    ) -> Result<Self, BenchError> {
         let sender = Sender::open(bed, arena, traffic)?;
-        Ok(DeviceArm { bed, traffic, sender, counter: bed.counter()?, sent: 0, received: 0 })
+        let live = live.map(|live| live.arm(bed, number as u32)).transpose()?;
+        Ok(DeviceArm { bed, traffic, sender, live, counter: bed.counter()?, sent: 0, received: 0 })
     }
 
     fn turn(&mut self, lead_in: Duration, length: Duration) -> Result<Slice, DeviceBedError> {
+        if let Some(live) = &mut self.live {
+            let Counted { sent, right, time, .. } = live.turn(lead_in, length)?;
+            (self.sent, self.received) = (self.sent + sent, self.received + right);
+            return Ok(Slice { counted: right, offered: sent, time, lost_core: Duration::ZERO });
+        }
         keep_real_time(self.bed.cores.generator)?;
         self.sender.send_for(lead_in)?;
         let (before, began) = (self.counter.packets()?, std::time::Instant::now());
@@ -217,6 +265,7 @@ impl<'p, A: BenchFamily> DeviceArm<'p, A> {
 
     /// Inspects when nothing comes out any more: packets of before would be counted.
     fn inspect(&mut self) -> Result<Inspection, BenchError> {
+        self.live.iter_mut().for_each(LiveArm::pause);
         let mut before = None;
         while before != Some(self.counter.packets()?) {
             before = Some(self.counter.packets()?);
@@ -238,6 +287,8 @@ impl<A: BenchFamily> PanelArm for DeviceArm<'_, A> {
 
     fn findings(&mut self) -> Findings {
         let mut findings = Findings::default();
+        let wrong = self.live.as_ref().map_or(0, LiveArm::wrong);
+        findings.reasons.extend((wrong > 0).then_some(Validity::Misrouted));
         let figures = [("sent", self.sent), ("received", self.received)];
         findings.counters.extend(figures.map(|(name, count)| (name.to_owned(), count as f64)));
         findings
@@ -248,19 +299,30 @@ impl<A: BenchFamily> PanelArm for DeviceArm<'_, A> {
 struct DeviceMember<'p, A> {
     arm: DeviceArm<'p, A>,
     router: Option<RouterProcess>,
+    /// The files of its filter, which it reads again when it is told to.
+    rules: Option<tempfile::TempDir>,
     /// Why it takes no turns.
     refused: Option<String>,
 }
 
 impl<'p, A: BenchFamily> DeviceMember<'p, A> {
-    fn start(arm: DeviceArm<'p, A>, settings: &Settings, program: &Path) -> Result<Self, BenchError> {
+    fn start(
+        arm: DeviceArm<'p, A>,
+        settings: &Settings,
+        program: &Path,
+        seed: u64,
+    ) -> Result<Self, BenchError> {
         let engine = device(&settings.testbed)?;
-        let mut member = DeviceMember { arm, router: None, refused: None };
-        if engine == DutSettings::KERNEL {
+        let refused = arm.bed.refused.clone();
+        let mut member = DeviceMember { arm, router: None, rules: None, refused };
+        if member.refused.is_some() || engine == DutSettings::KERNEL {
             return Ok(member);
         }
-        let options = settings.testbed.options.as_deref().unwrap_or_default();
-        match member.arm.bed.start_router(program, engine, options) {
+        let rules = OwnerFolder::current().and_then(|owner| owner.folder("rules-"));
+        let rules = member.rules.insert(rules.map_err(DeviceBedError::from)?);
+        let mut options = settings.testbed.options.clone().unwrap_or_default();
+        options.extend(write_rules(&settings.filter, seed, rules.path())?);
+        match member.arm.bed.start_router(program, engine, &options) {
             Ok(router) => member.router = Some(router),
             Err(DeviceBedError::Router(refused @ VethError::Router { .. })) => {
                 member.refused = Some(refused.to_string());

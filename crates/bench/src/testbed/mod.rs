@@ -37,5 +37,5 @@ pub use frames::{EGRESS, GENERATOR, INGRESS, STATIONS, TestbedHeaders, station_m
 pub use leftovers::{Leftover, LeftoverKind, remove_leftovers};
 pub use namespace::Namespace;
 pub use owner::OwnerFolder;
-pub use programs::{Counted, MOST_PACKETS, TestbedPath};
+pub use programs::{Counted, MOST_PACKETS, TestbedPath, TestbedPrograms};
 pub use tied::{start_tied, tied};

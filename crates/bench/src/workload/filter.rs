@@ -1,6 +1,8 @@
 //! The filter of a router under test.
 
+use std::fs;
 use std::io;
+use std::path::Path;
 
 use fullview_filter::pf::files::RulesetFiles;
 use fullview_plane::forward::BurstFilter;
@@ -28,19 +30,10 @@ pub fn filter(
     interfaces: &[Interface],
     seed: u64,
 ) -> Result<Option<BurstFilter>, BadInput> {
-    let (language, rules) = match (settings.language, &settings.rules) {
-        (None, None) => return Ok(None),
-        (Some(language), Some(rules)) => (language, rules),
-        _ => return Err(BadInput("a filter needs both filter.language and filter.rules".into())),
-    };
-    let place = FilterPlace::Standalone;
+    let Some(text) = Text::of(settings, seed)? else { return Ok(None) };
+    let (place, language) = (FilterPlace::Standalone, text.language);
     let options =
         FilterOptions { place, language, file: NAME.into(), states: settings.states, kernel_flows: 0 };
-    let others = [settings.other_rules, settings.table_addresses].map(Option::unwrap_or_default);
-    if others.into_iter().any(|number| number > MOST_OTHERS) {
-        return Err(BadInput(format!("other-rules, table-addresses: {MOST_OTHERS} are possible")));
-    }
-    let text = Text { rules, language, others, seed };
     let compiled = compile(&options, &text, interfaces).map_err(|error| BadInput(error.to_string()))?;
     if compiled.rules.translates() {
         let hint = "remove the rules that translate addresses: packets have to leave with the addresses that they came in with";
@@ -49,6 +42,29 @@ pub fn filter(
     let mut filter = BurstFilter::new(&compiled.rules, compiled.limits, seed);
     settings.known_flows.into_iter().for_each(|flows| filter.keep_flows(flows as usize));
     Ok(Some(filter))
+}
+
+/// Writes the rules into a folder, for a program that reads them there, and returns its arguments.
+///
+/// # Errors
+/// Fails if a file cannot be written, or for settings that are no filter.
+pub fn write_rules(settings: &FilterSettings, seed: u64, folder: &Path) -> Result<Vec<String>, BadInput> {
+    let Some(text) = Text::of(settings, seed)? else { return Ok(Vec::new()) };
+    let path = |name: &str| folder.join(name).display().to_string();
+    let quoted = |name: &str| format!("\"{name}\"");
+    for name in [NAME, OTHER_RULES, TABLE_ADDRESSES] {
+        let failed = |error: io::Error| BadInput(format!("{}: {error}", path(name)));
+        let mut rules = text.read(name).map_err(failed)?;
+        for other in [OTHER_RULES, TABLE_ADDRESSES] {
+            rules = rules.replace(&quoted(other), &quoted(&path(other)));
+        }
+        fs::write(path(name), rules).map_err(failed)?;
+    }
+    let language = match text.language {
+        FilterLanguage::Pf => "pf",
+        FilterLanguage::Ipfw => "ipfw",
+    };
+    Ok(["--filter", &path(NAME), "--filter-language", language].map(str::to_owned).into())
 }
 
 /// Rules that stand in the experiment. The only other files are those that are generated.
@@ -61,6 +77,20 @@ struct Text<'r> {
 }
 
 impl Text<'_> {
+    /// The text of these settings, if they are a filter.
+    fn of(settings: &FilterSettings, seed: u64) -> Result<Option<Text<'_>>, BadInput> {
+        let (language, rules) = match (settings.language, &settings.rules) {
+            (None, None) => return Ok(None),
+            (Some(language), Some(rules)) => (language, rules),
+            _ => return Err(BadInput("a filter needs both filter.language and filter.rules".into())),
+        };
+        let others = [settings.other_rules, settings.table_addresses].map(Option::unwrap_or_default);
+        if others.into_iter().any(|number| number > MOST_OTHERS) {
+            return Err(BadInput(format!("other-rules, table-addresses: {MOST_OTHERS} are possible")));
+        }
+        Ok(Some(Text { rules, language, others, seed }))
+    }
+
     /// An ipfw script includes no files; its rules have numbers, so that their place in the text does not matter.
     fn script(&self) -> String {
         let entries = other_rules::addresses(self.others[1], self.seed).into_iter();
@@ -132,5 +162,31 @@ mod tests {
         assert!(refused(FilterLanguage::Ipfw, "add allow ip from nowhere").contains("filter.rules:1"));
         let nat = "nat on port1 from any to any -> 192.0.2.1";
         assert!(refused(FilterLanguage::Pf, nat).contains("remove the rules that translate"));
+    }
+
+    #[test]
+    fn written_rules_say_the_same_as_those_in_memory() {
+        let rules =
+            "table <others> file \"table-addresses\"\nblock from <others>\ninclude \"other-rules\"\npass\n";
+        let settings = FilterSettings {
+            language: Some(FilterLanguage::Pf),
+            rules: Some(rules.into()),
+            other_rules: Some(10),
+            table_addresses: Some(5),
+            ..FilterSettings::default()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = write_rules(&settings, 1, folder.path()).unwrap();
+        assert_eq!([&arguments[0], &arguments[2], &arguments[3]], ["--filter", "--filter-language", "pf"]);
+        let read = fs::read_to_string(&arguments[1]).unwrap();
+        let included = format!("include \"{}\"", folder.path().join(OTHER_RULES).display());
+        assert!(read.contains(&included), "{read}");
+        let in_memory = Text::of(&settings, 1).unwrap().unwrap();
+        for name in [OTHER_RULES, TABLE_ADDRESSES] {
+            let written = fs::read_to_string(folder.path().join(name)).unwrap();
+            assert_eq!(written, in_memory.read(name).unwrap());
+            assert!(!written.is_empty());
+        }
+        assert!(write_rules(&FilterSettings::default(), 1, folder.path()).unwrap().is_empty());
     }
 }

@@ -15,7 +15,7 @@ use super::arms::ArmPanel;
 use super::cores::Cores;
 use super::family::BenchFamily;
 use super::inputs::{Draw, Inputs};
-use crate::settings::{Kind, LoadSettings, Settings, Shape};
+use crate::settings::{DutSettings, FilterSettings, Kind, LoadSettings, Settings, Shape};
 use crate::workload::filter::filter;
 use crate::workload::packets;
 use crate::workload::router::router;
@@ -69,16 +69,29 @@ fn egress_ports(settings: &LoadSettings) -> u16 {
 
 /// Refuses rules that are wrong before anything is loaded, and a filter or a cache where nothing forwards.
 pub fn check_filter(settings: &Settings) -> Result<(), BenchError> {
-    let unused = settings.filter.language.is_some() || settings.route_cache.is_some();
-    let ours = settings.kind() == Kind::Forward && settings.load.peer.is_none();
-    require(ours || !unused, || {
-        "subject.filter and subject.route-cache belong to the kind \"forward\" without a peer".into()
+    let in_memory = settings.kind() == Kind::Forward && settings.load.peer.is_none();
+    require(in_memory || settings.route_cache.is_none(), || {
+        "subject.route-cache belongs to the kind \"forward\" without a peer".into()
+    })?;
+    let FilterSettings { language, states, known_flows, .. } = &settings.filter;
+    require(in_memory || language.is_none() || is_router(settings), || {
+        "subject.filter belongs to the kind \"forward\" without a peer, and to \"testbed\" with this program as device"
+            .into()
+    })?;
+    require(in_memory || (states.is_none() && known_flows.is_none()), || {
+        "filter.states, filter.known-flows: only with the kind \"forward\"".into()
     })?;
     let fits = settings.route_cache.is_none_or(|entries| (1..=1 << 24).contains(&entries));
     require(fits, || "route-cache: give 1 to 16,777,216 destinations".into())?;
     let ports = 0..=egress_ports(&settings.load);
     let interfaces: Vec<Interface> = ports.map(|port| Interface::new(port, Mac([2; 6]))).collect();
     Ok(filter(&settings.filter, &interfaces, 0).map(drop)?)
+}
+
+/// Whether the device of a test bed is this program.
+fn is_router(settings: &Settings) -> bool {
+    let device = settings.testbed.device.as_deref();
+    settings.kind() == Kind::Testbed && device.is_some_and(|device| device != DutSettings::KERNEL)
 }
 
 /// How the report names the load and where it runs.
