@@ -35,7 +35,7 @@ impl LiveGenerator {
     ) -> Result<LiveGenerator, DeviceBedError> {
         let sequences: Vec<&[A]> = destinations.iter().map(Vec::as_slice).collect();
         let mut programs = TestbedPrograms::load(&sequences)?;
-        let idle = holder.testbed.shared()?.idle;
+        let idle = holder.testbed.generator.device("lo")?;
         let held = holder.testbed.generator.within(|| programs.hold_generator(idle))?;
         Ok(LiveGenerator { programs: Mutex::new(programs), _held: held })
     }
