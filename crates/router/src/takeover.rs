@@ -12,6 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use nix::unistd::User;
 use rustix::process::geteuid;
@@ -23,6 +24,9 @@ use crate::control::takeover::{
 };
 use crate::notify;
 use crate::service::{ListenError, Listener};
+
+/// How long the running router may take to learn that this process forwards: its thread may be busy with a whole table.
+const TIMEOUT_TO_FINISH: Duration = Duration::from_secs(600);
 
 /// Why a running router's place cannot be taken. The running router goes on.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +52,12 @@ pub enum TakeoverError {
     Different(String),
     #[error("this process was asked to end before it took over, and the running router goes on")]
     Stopped,
-    #[error("the user of the running router")]
+    #[error(
+        "the kernel's tables change faster than this process follows, and the running router goes on; try again later, or with \
+         more room for messages (--netlink-buffer)"
+    )]
+    Overtaken,
+    #[error("the connection to the running router")]
     Peer(#[source] io::Error),
 }
 
@@ -133,6 +142,7 @@ impl Predecessor {
 
     /// Has the router end; returns what its programs counted. If this fails, the router goes on, or it has crashed.
     pub fn finish(&mut self) -> Result<Vec<ProgramCounts>, TakeoverError> {
+        self.client.wait_for(TIMEOUT_TO_FINISH).map_err(TakeoverError::Peer)?;
         let counts = self.client.ask(&Request::TakenOver).map_err(refused)?;
         self.is_foreign.store(false, Ordering::Relaxed);
         // The other process goes on until the connection ends, so that the service manager learns this before its end.
@@ -151,12 +161,13 @@ impl Predecessor {
         locks
     }
 
-    /// Has a router end whose data path cannot be handed over, and waits until it has ended.
-    pub fn end(&mut self) -> Result<(), TakeoverError> {
-        let names: Vec<String> =
-            self.router.interfaces.iter().map(|interface| interface.name.clone()).collect();
-        for name in names {
-            self.hand_over(&name)?;
+    /// Has a router end whose data path cannot be handed over, and waits until it has ended. Of its locks, only those of
+    /// these interfaces are taken.
+    pub fn end(&mut self, interfaces: &[String]) -> Result<(), TakeoverError> {
+        for name in interfaces {
+            if self.interface(name).is_some() {
+                self.hand_over(name)?;
+            }
         }
         self.finish()?;
         Ok(self.client.close()?)

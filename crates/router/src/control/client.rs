@@ -56,6 +56,11 @@ impl Client {
         Ok(Client { path: path.to_owned(), stream: BufReader::new(stream) })
     }
 
+    /// Gives the router this time for each further answer.
+    pub fn wait_for(&self, timeout: Duration) -> io::Result<()> {
+        self.stream.get_ref().set_read_timeout(Some(timeout))
+    }
+
     /// Sends a request, and waits for the answer as JSON.
     pub fn ask_raw(&mut self, request: &Request) -> Result<Value, AskError> {
         let line = self.exchange(request).map_err(|source| self.broken(source))?;

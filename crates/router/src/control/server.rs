@@ -24,6 +24,9 @@ pub trait Responder {
         Vec::new()
     }
 
+    /// The last answer was sent. If it cannot be sent, or the client has closed the connection, this is not called.
+    fn sent(&mut self) {}
+
     /// Whether the client may take as long as it likes for its next request.
     fn is_patient(&self) -> bool {
         false
@@ -41,7 +44,7 @@ pub fn start<R: Responder>(
     let handler = move |mut connection: Box<dyn Connection>| {
         let mut responder = responder(connection.peer_user());
         // An error concerns the client alone: it has closed the connection, or its time is up.
-        let _ = converse(&mut *connection, &mut responder);
+        let _ = converse(&mut *connection, &mut responder, TIMEOUT);
     };
     Service::start("control", listener, Arc::new(handler), refuse)
 }
@@ -51,16 +54,23 @@ fn refuse(connection: &mut dyn Connection) {
     let _ = write_line(&mut Timed::new(connection, Duration::from_millis(10)), &busy);
 }
 
-fn converse(connection: &mut dyn Connection, responder: &mut impl Responder) -> io::Result<()> {
-    let mut stream = BufReader::new(Timed::new(connection, TIMEOUT));
+fn converse(
+    connection: &mut dyn Connection,
+    responder: &mut impl Responder,
+    timeout: Duration,
+) -> io::Result<()> {
+    let mut stream = BufReader::new(Timed::new(connection, timeout));
     loop {
-        stream.get_mut().renew(if responder.is_patient() { PATIENCE } else { TIMEOUT });
+        stream.get_mut().renew(if responder.is_patient() { PATIENCE } else { timeout });
         let line = read_line(&mut stream, MAX_REQUEST);
-        stream.get_mut().renew(TIMEOUT);
+        stream.get_mut().renew(timeout);
         match line {
             Ok(Some(line)) => {
                 let answer = answer(&line, responder);
+                // The time that the router needed for its answer is not the client's.
+                stream.get_mut().renew(timeout);
                 write_answer(stream.get_mut(), &answer, &responder.take_descriptors())?;
+                responder.sent();
             }
             Ok(None) => {
                 responder.end();
@@ -84,5 +94,60 @@ fn answer(line: &[u8], responder: &mut impl Responder) -> Answer {
     match serde_json::from_slice::<Request>(line) {
         Ok(request) => responder.answer(request),
         Err(error) => Answer::refused(format!("not a request: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(200);
+
+    /// Answers later than a client has time, or when the client has gone.
+    #[derive(Default)]
+    struct Slow {
+        client: Option<UnixStream>,
+        sent: usize,
+    }
+
+    impl Responder for Slow {
+        fn answer(&mut self, _request: Request) -> Answer {
+            match self.client.take() {
+                Some(client) => drop(client),
+                None => thread::sleep(2 * SHORT),
+            }
+            Answer::Ok(().into())
+        }
+
+        fn sent(&mut self) {
+            self.sent += 1;
+        }
+    }
+
+    fn request(client: &mut UnixStream) {
+        write_line(client, &Request::Counters).unwrap();
+    }
+
+    #[test]
+    fn a_client_gets_an_answer_that_took_long() {
+        let (mut client, mut server) = UnixStream::pair().unwrap();
+        request(&mut client);
+        client.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut responder = Slow::default();
+        converse(&mut server, &mut responder, SHORT).unwrap();
+        let answer = read_line(&mut BufReader::new(client), 100).unwrap();
+        assert_eq!((answer, responder.sent), (Some(b"{\"ok\":null}".to_vec()), 1));
+    }
+
+    #[test]
+    fn an_answer_to_a_client_that_has_gone_is_not_sent() {
+        let (mut client, mut server) = UnixStream::pair().unwrap();
+        request(&mut client);
+        let mut responder = Slow { client: Some(client), sent: 0 };
+        let error = converse(&mut server, &mut responder, TIMEOUT).unwrap_err();
+        assert_eq!((error.kind(), responder.sent), (io::ErrorKind::BrokenPipe, 0));
     }
 }

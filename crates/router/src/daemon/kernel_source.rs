@@ -83,6 +83,12 @@ impl KernelSource {
         Ok(())
     }
 
+    /// How often the kernel dropped messages.
+    #[cfg(all(feature = "bpf", target_os = "linux"))]
+    pub fn overflows(&self) -> u64 {
+        self.follower.statistics().overflows
+    }
+
     fn commit(&mut self, plane: &mut ControlPlane) {
         plane.commit();
         let now = plane.now();

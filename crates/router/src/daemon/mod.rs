@@ -87,6 +87,10 @@ pub use watch_hub::{WatchHub, WatchSession, WatchedPacket};
 use worker_path::WorkerPath;
 use workers::{FilteringWorker, KernelWorkers};
 
+/// How often a router that takes over copies its tables while the kernel drops messages.
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+const MOST_COPIES: usize = 5;
+
 /// What the daemon shares with other threads.
 pub struct Shared {
     pub hub: Arc<WatchHub>,
@@ -130,7 +134,7 @@ pub fn start(
     predecessor: Option<&mut Predecessor>,
 ) -> Result<Box<dyn RunRouter>, DaemonError> {
     if let Some(config) = &options.standalone {
-        predecessor.map_or(Ok(()), Predecessor::end)?;
+        predecessor.map_or(Ok(()), |predecessor| predecessor.end(&options.interfaces))?;
         return Ok(Box::new(standalone::start(options, config, queries, &shared.hub, &shared.events)?));
     }
     shared.events.record(EventKind::Router, &choice.line);
@@ -145,7 +149,11 @@ pub fn start(
 
 /// A process that is asked to end does not take another one's place: it may not have all routes.
 fn check_takeover(predecessor: Option<&Predecessor>, stop: &AtomicBool) -> Result<(), TakeoverError> {
-    if predecessor.is_some() && stop.load(Ordering::Relaxed) { Err(TakeoverError::Stopped) } else { Ok(()) }
+    predecessor.map_or(Ok(()), |_| check_stop(stop))
+}
+
+fn check_stop(stop: &AtomicBool) -> Result<(), TakeoverError> {
+    if stop.load(Ordering::Relaxed) { Err(TakeoverError::Stopped) } else { Ok(()) }
 }
 
 fn by_workers(
@@ -164,7 +172,7 @@ fn by_workers(
     source.fill(&mut plane, &queries, stop)?;
     check_takeover(predecessor.as_deref(), stop)?;
     // The ports of two routers would both forward every packet. In between, the kernel forwards.
-    predecessor.map_or(Ok(()), Predecessor::end)?;
+    predecessor.map_or(Ok(()), |predecessor| predecessor.end(&options.interfaces))?;
     let (count, ports) = (options.workers, options.ports.clone());
     let filter = options.filter.as_ref().map(|filter| KernelFilter::start(filter, &mut plane)).transpose()?;
     let (filter, of_worker) = filter.unzip();
@@ -199,12 +207,32 @@ fn in_kernel(
     let takes_over = predecessor.is_some();
     let mut path = xdp::XdpPath::start(&options.interfaces, program, takes_over, shared, &plane.mirror)?;
     if let Some(predecessor) = predecessor {
-        // The kernel may have changed much while the tables were copied.
-        source.catch_up(&mut plane)?;
-        path.follow(&mut plane, &mut source)?;
+        follow_until_current(&mut path, &mut plane, &mut source, (&queries, stop))?;
         path.take_over(predecessor, &plane.mirror)?;
     }
     Ok(Box::new(Daemon::new(plane, source, path, queries)))
+}
+
+/// Brings the tables up to date. The kernel may have changed much while they were copied, so much that it dropped messages:
+/// then everything is read again, and copied again.
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+fn follow_until_current(
+    path: &mut xdp::XdpPath,
+    plane: &mut ControlPlane,
+    source: &mut KernelSource,
+    (queries, stop): (&QueryQueue, &AtomicBool),
+) -> Result<(), DaemonError> {
+    for _ in 0..MOST_COPIES {
+        let before = source.overflows();
+        source.catch_up(plane)?;
+        source.fill(plane, queries, stop)?;
+        check_stop(stop)?;
+        path.follow(plane, source)?;
+        if source.overflows() == before {
+            return Ok(());
+        }
+    }
+    Err(TakeoverError::Overtaken.into())
 }
 
 #[cfg(not(all(feature = "bpf", target_os = "linux")))]

@@ -36,8 +36,17 @@ pub struct HandoverSession {
     inheritance: Arc<Inheritance>,
     events: Arc<RecentEvents>,
     process: u32,
-    /// Whether the other process forwards.
-    is_done: bool,
+    progress: Progress,
+}
+
+/// How far a takeover has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Begun,
+    /// The other process forwards, and has not been answered yet.
+    Finishing,
+    /// The other process forwards, and was answered.
+    Done,
 }
 
 impl HandoverSession {
@@ -56,8 +65,13 @@ impl HandoverSession {
         let router = ask(queries, move |state| describe(state, &ports, &namespace))??;
         let (inheritance, events) = (Arc::clone(inheritance), Arc::clone(events));
         let process = query.process;
-        let session =
-            HandoverSession { queries: queries.clone(), inheritance, events, process, is_done: false };
+        let session = HandoverSession {
+            queries: queries.clone(),
+            inheritance,
+            events,
+            process,
+            progress: Progress::Begun,
+        };
         session.record(&format!("process {process} is about to take this router's place"));
         Ok((session, router, sockets))
     }
@@ -74,17 +88,24 @@ impl HandoverSession {
         Ok((handed, lock.into_iter().chain(link).collect()))
     }
 
-    /// The other process forwards: returns what this one's programs counted.
+    /// The other process forwards: returns what this one's programs counted. If that cannot be sent, the other process ends.
     pub fn finish(&mut self) -> Result<Vec<ProgramCounts>, String> {
         let counts = ask(&self.queries, final_counts)??;
-        self.inheritance.sockets.iter().for_each(SharedListener::leave);
-        self.is_done = true;
+        self.progress = Progress::Finishing;
         Ok(counts)
+    }
+
+    /// The answer to the last request was sent.
+    pub fn sent(&mut self) {
+        if self.progress == Progress::Finishing {
+            self.inheritance.sockets.iter().for_each(SharedListener::leave);
+            self.progress = Progress::Done;
+        }
     }
 
     /// Whether the router ends with this session.
     pub fn is_done(&self) -> bool {
-        self.is_done
+        self.progress == Progress::Done
     }
 
     fn record(&self, text: &str) {
@@ -96,7 +117,7 @@ impl HandoverSession {
 impl Drop for HandoverSession {
     fn drop(&mut self) {
         let process = self.process;
-        if self.is_done {
+        if self.is_done() {
             self.record(&format!("process {process} has taken this router's place; this one ends"));
             // If it cannot be asked, it ends already.
             let _ = ask(&self.queries, |state| state.end_handover());

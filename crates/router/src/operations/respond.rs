@@ -188,6 +188,10 @@ impl Responder for ClientResponder {
         std::mem::take(&mut self.descriptors)
     }
 
+    fn sent(&mut self) {
+        self.handover.iter_mut().for_each(HandoverSession::sent);
+    }
+
     fn is_patient(&self) -> bool {
         self.handover.is_some()
     }
