@@ -72,6 +72,10 @@ impl EngineChoice {
             Some(one) => {
                 format!("engine {} forwards for {}, and this one: {}", one.engine, one.name, self.line)
             }
+            // The running router would leave its fence to this one.
+            None if running.kernel && running.filters && options.filter.is_none() => {
+                "it has a filter, and this one has none".to_owned()
+            }
             None => return Ok(()),
         };
         Err(TakeoverError::Different(different).into())
