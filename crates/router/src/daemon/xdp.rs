@@ -69,7 +69,9 @@ enum LinkOwner {
 /// A loaded program, and the state that it was brought up to date with.
 struct RunningEngine {
     engine: Engine,
-    /// Each port's interface; its index is 0 if it does not exist.
+    /// What the program was attached for: each port's interface; its index is 0 if it did not exist.
+    attached: Vec<DeviceState>,
+    /// The interfaces that were published last.
     devices: Vec<DeviceState>,
     /// The number of VRFs whose tables the program has room for.
     room: usize,
@@ -198,8 +200,8 @@ impl XdpPath {
 
     /// Whether an interface is no longer the one that the program is attached to.
     fn is_any_gone(&self) -> bool {
-        let devices = self.running.iter().flat_map(|running| &running.devices);
-        let indices = devices.map(|state| state.device.index);
+        let attached = self.running.iter().flat_map(|running| &running.attached);
+        let indices = attached.map(|state| state.device.index);
         let mut known = self.interfaces.iter().zip(indices).filter(|(_, index)| *index != 0);
         known.any(|(name, index)| is_gone(name, index))
     }
@@ -243,7 +245,7 @@ impl HandOver for XdpPath {
     fn hand_over(&mut self, port: u16) -> Result<Option<(u32, OwnedFd)>, DaemonError> {
         self.links = LinkOwner::Successor;
         let Some(running) = &self.running else { return Ok(None) };
-        let index = running.devices.get(usize::from(port)).map_or(0, |state| state.device.index);
+        let index = running.attached.get(usize::from(port)).map_or(0, |state| state.device.index);
         let link = running.engine.link(index).map_err(DaemonError::Engine)?;
         Ok(link.map(|link| (index, link)))
     }
@@ -325,7 +327,8 @@ impl RunningEngine {
         let view = mirror.views().current();
         let groups = view.parts().groups.current();
         let (generations, refuses_to_observe) = (Vec::new(), false);
-        Ok(RunningEngine { engine, devices, room, refuses_to_observe, view, groups, generations })
+        let attached = devices.clone();
+        Ok(RunningEngine { engine, attached, devices, room, refuses_to_observe, view, groups, generations })
     }
 
     /// Has the program copy packets for clients, or no more. Returns why the kernel refuses that; it is asked once.
@@ -342,7 +345,7 @@ impl RunningEngine {
     /// Whether the program is attached as these interfaces need it.
     fn is_for(&self, devices: &[DeviceState]) -> bool {
         let attached = |state: &DeviceState| (state.device.index, state.tags, state.choice.hook);
-        self.devices.iter().map(attached).eq(devices.iter().map(attached))
+        self.attached.iter().map(attached).eq(devices.iter().map(attached))
     }
 
     fn follow(&mut self, mirror: &Mirror, devices: Vec<DeviceState>) -> Result<(), EngineError> {
