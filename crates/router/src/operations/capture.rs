@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
@@ -23,18 +24,40 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// The file of a capture, open.
 pub struct DropFile {
+    /// With the present name of the file.
     options: CaptureOptions,
+    /// The name that the file gets once this router has taken another one's place.
+    later_name: Option<PathBuf>,
     capture: CommentedCapture<WholeFile>,
 }
 
 impl DropFile {
-    /// Another router may still write to a file of this name: it keeps that file, which loses its name.
-    pub fn replace(options: &CaptureOptions) -> Result<DropFile, OperationsError> {
-        if fs::symlink_metadata(&options.file).is_ok_and(|found| found.is_file()) {
-            let removed = fs::remove_file(&options.file);
-            removed.map_err(|source| OperationsError::CreateFile { path: options.file.clone(), source })?;
+    /// A file beside the one of this name, to which the running router writes until [`DropFile::take_name`] replaces it.
+    pub fn beside(options: &CaptureOptions) -> Result<DropFile, OperationsError> {
+        if fs::symlink_metadata(&options.file).is_ok_and(|found| !found.is_file()) {
+            return DropFile::create(options);
         }
-        DropFile::create(options)
+        let mut name = options.file.clone().into_os_string();
+        name.push(".new");
+        let beside = CaptureOptions { file: name.into(), ..options.clone() };
+        // It is of a process that was killed, or the running router's if that could not rename it.
+        let _ = fs::remove_file(&beside.file);
+        let mut file = DropFile::create(&beside)?;
+        file.later_name = Some(options.file.clone());
+        Ok(file)
+    }
+
+    /// Replaces the file of the router whose place was taken.
+    fn take_name(&mut self) {
+        let Some(name) = self.later_name.take() else { return };
+        match fs::rename(&self.options.file, &name) {
+            Ok(()) => self.options.file = name,
+            Err(error) => log::warning(&format!(
+                "{}: cannot be renamed to {}, and stays: {error}",
+                self.options.file.display(),
+                name.display()
+            )),
+        }
     }
 
     pub fn create(options: &CaptureOptions) -> Result<DropFile, OperationsError> {
@@ -43,7 +66,16 @@ impl DropFile {
             .map_err(|source| OperationsError::CreateFile { path: path(), source })?;
         let capture = CommentedCapture::new(WholeFile::new(file), options.bytes)
             .map_err(|source| OperationsError::Capture { path: path(), source })?;
-        Ok(DropFile { options: options.clone(), capture })
+        Ok(DropFile { options: options.clone(), later_name: None, capture })
+    }
+}
+
+/// A process that did not take another one's place leaves no file.
+impl Drop for DropFile {
+    fn drop(&mut self) {
+        if self.later_name.is_some() {
+            let _ = fs::remove_file(&self.options.file);
+        }
     }
 }
 
@@ -86,12 +118,13 @@ pub struct DropCapture {
 }
 
 impl DropCapture {
-    /// `ports` are the names of the interfaces, by port.
+    /// `ports` are the names of the interfaces, by port. This router has taken the place of another one, if there was one.
     pub fn start(
-        file: DropFile,
+        mut file: DropFile,
         hub: &Arc<WatchHub>,
         ports: Vec<String>,
     ) -> Result<DropCapture, OperationsError> {
+        file.take_name();
         let first = file.options.packets_per_second;
         let session = hub.watch(Arc::new(TraceRequest::new(PacketFilter::default(), true, first)));
         let session = session.ok_or(OperationsError::TooManyWatches)?;
@@ -204,6 +237,23 @@ mod tests {
     use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
     use super::*;
+
+    #[test]
+    fn a_file_replaces_the_one_of_a_running_router_only_when_it_takes_the_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, beside) = (folder.path().join("drops"), folder.path().join("drops.new"));
+        let options = CaptureOptions { file: file.clone(), bytes: 1 << 20, packets_per_second: 10 };
+        fs::write(&file, "of the running router").unwrap();
+        fs::write(&beside, "of a process that was killed").unwrap();
+        let content = || fs::read(&file).unwrap();
+        drop(DropFile::beside(&options).unwrap());
+        assert_eq!((content(), beside.exists()), (b"of the running router".to_vec(), false));
+        let mut new = DropFile::beside(&options).unwrap();
+        assert_eq!((content(), beside.exists()), (b"of the running router".to_vec(), true));
+        new.take_name();
+        drop(new);
+        assert_eq!((content() == b"of the running router", beside.exists()), (false, false));
+    }
 
     #[test]
     fn a_file_that_cannot_grow_ends_with_what_was_flushed_whole() {

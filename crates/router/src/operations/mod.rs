@@ -65,7 +65,7 @@ impl PreparedOperations {
         let (control, metrics) = (control.transpose()?, metrics.transpose()?);
         let is_replacing = predecessor.is_some();
         let capture =
-            |options: &_| if is_replacing { DropFile::replace(options) } else { DropFile::create(options) };
+            |options: &_| if is_replacing { DropFile::beside(options) } else { DropFile::create(options) };
         Ok(PreparedOperations {
             control,
             metrics,

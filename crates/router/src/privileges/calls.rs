@@ -25,6 +25,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_readlinkat,
     libc::SYS_getdents64,
     libc::SYS_unlinkat,
+    libc::SYS_renameat,
     libc::SYS_fcntl,
     libc::SYS_dup,
     libc::SYS_dup3,
@@ -112,6 +113,8 @@ const ALLOWED: &[i64] = &[
     libc::SYS_readlink,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_unlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rename,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_arch_prctl,
 ];
