@@ -22,22 +22,22 @@ use crate::lab::{Lab, reaches};
 use crate::traffic::{Receiver, Sender, lost, twice};
 use crate::xdp::prepare;
 
-const PROGRAMS: [&str; 3] = ["ip", "ethtool", "setpriv"];
+pub const PROGRAMS: [&str; 3] = ["ip", "ethtool", "setpriv"];
 /// The number of packets that is enough to see that they flow.
-const SOME: usize = 300;
+pub const SOME: usize = 300;
 /// The line of a router that has taken another one's place.
-const TAKEN: &str = "has taken the place of process";
+pub const TAKEN: &str = "has taken the place of process";
 
 /// A lab with packets that flow through it.
-struct FlowLab {
-    lab: Lab,
-    control: Control,
+pub struct FlowLab {
+    pub lab: Lab,
+    pub control: Control,
     engine: &'static str,
     flow: Option<(Sender, Receiver)>,
 }
 
 impl FlowLab {
-    fn new(engine: &'static str) -> FlowLab {
+    pub fn new(engine: &'static str) -> FlowLab {
         let lab = Lab::new();
         prepare(&lab, engine);
         lab.keep_tags();
@@ -48,7 +48,7 @@ impl FlowLab {
     }
 
     /// Starts a router, and waits until it forwards the packets.
-    fn start(&self) -> Program {
+    pub fn start(&self) -> Program {
         let options = [&self.control.options()[..], &["--engine", self.engine]].concat();
         let program = self.lab.forward(&options);
         self.control.wait_until("\"counters\"", |of| of["sent"]["packets"].as_u64() > Some(0));
@@ -57,8 +57,12 @@ impl FlowLab {
 
     /// Starts a router that takes the running one's place, without waiting for it.
     fn begin_takeover(&self, engine: &str) -> Program {
-        let interfaces = ["forward", "--interfaces", "eth1,eth2", "--takeover", "--engine", engine];
-        let arguments = [&interfaces[..], &self.control.options()].concat();
+        self.begin_takeover_with(&["--interfaces", "eth1,eth2", "--engine", engine])
+    }
+
+    /// The same with these options.
+    pub fn begin_takeover_with(&self, options: &[&str]) -> Program {
+        let arguments = [&["forward", "--takeover"], options, &self.control.options()].concat();
         self.lab.router.start(env!("CARGO_BIN_EXE_fullview"), &arguments)
     }
 
@@ -68,7 +72,7 @@ impl FlowLab {
         program
     }
 
-    fn wait_for_packets(&self) {
+    pub fn wait_for_packets(&self) {
         self.flow.iter().for_each(|(_, receiver)| receiver.wait_for(SOME));
     }
 
@@ -93,7 +97,7 @@ impl FlowLab {
     }
 
     /// Ends the packets; returns how many were sent, which were lost, and which arrived twice.
-    fn end(&mut self) -> (u32, Vec<u32>, Vec<u32>) {
+    pub fn end(&mut self) -> (u32, Vec<u32>, Vec<u32>) {
         let (sender, receiver) = self.flow.take().unwrap();
         let sent = sender.end();
         let arrived = receiver.end();
@@ -101,7 +105,7 @@ impl FlowLab {
     }
 }
 
-fn socket(control: &Control) -> PathBuf {
+pub fn socket(control: &Control) -> PathBuf {
     control.options()[1].into()
 }
 

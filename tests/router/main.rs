@@ -33,6 +33,8 @@ mod frr;
 mod full_view;
 #[cfg(feature = "bpf")]
 mod handover;
+#[cfg(feature = "bpf")]
+mod handover_faults;
 mod ipfix;
 #[cfg(feature = "bpf")]
 mod jumbo;

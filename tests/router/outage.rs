@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -18,7 +18,7 @@ use fullview_testnet::{Program, eventually, may_run};
 
 use crate::control::Control;
 use crate::lab::{Lab, reaches};
-use crate::trouble::{batch, network};
+use crate::trouble::{batch, batch_of, network};
 
 /// Packets that are enough to see that they flow.
 const SOME: usize = 500;
@@ -166,13 +166,8 @@ fn is_alive(process: u32) -> bool {
 }
 
 fn change_many(case: &Case<'_>, count: u32) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("batch");
-    let line = |n: u32| {
-        format!("route add {}/32 via 10.0.2.2 proto 99\n", std::net::Ipv4Addr::from(0x1400_0000 + n))
-    };
-    fs::write(&file, (0..count).map(line).collect::<String>()).unwrap();
-    case.lab.router.ip(&format!("-batch {}", file.display()));
+    let address = |n| Ipv4Addr::from(0x1400_0000 + n);
+    batch_of(count, &case.lab.router, |n| format!("route add {}/32 via 10.0.2.2 proto 99", address(n)));
 }
 
 fn take_over(case: &mut Case<'_>) {

@@ -16,9 +16,14 @@ const PROGRAMS: [&str; 3] = ["ip", "setpriv", "ping"];
 
 /// Changes a thousand routes by one command.
 pub fn batch(node: &Node, line: impl Fn(u32) -> String) {
+    batch_of(1000, node, line);
+}
+
+/// Changes that many routes by one command.
+pub fn batch_of(count: u32, node: &Node, line: impl Fn(u32) -> String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("batch");
-    std::fs::write(&file, (0..1000).map(|n| line(n) + "\n").collect::<String>()).unwrap();
+    std::fs::write(&file, (0..count).map(|n| line(n) + "\n").collect::<String>()).unwrap();
     node.ip(&format!("-batch {}", file.display()));
 }
 
