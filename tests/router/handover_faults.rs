@@ -20,7 +20,7 @@ use crate::trouble::batch_of;
 const ROUTES: u32 = 20_000;
 const PATH: &str = r#"{"path":{"address":"10.9.0.1","table":254}}"#;
 /// The line of a program whose tables are ready.
-const READY: &str = "the program forwards at";
+const READY: &str = "interface eth1: the";
 
 fn has_maps(program: &Program) -> bool {
     let files = fs::read_dir(format!("/proc/{}/fd", program.id())).into_iter().flatten().flatten();
