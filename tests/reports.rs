@@ -84,6 +84,7 @@ fn every_device_carries_every_packet_and_is_counted() {
 /// Devices with rules, and many packets from the generator in the kernel.
 const FILTERS: &str = r#"
 title = "filters"
+seed = 1
 families = [{ name = "inet", title = "IPv4" }, { name = "inet6", title = "IPv6" }]
 runs = 1
 window = { warmup_s = 0.02, measure_s = 0.1, slice_ms = 20.0 }
