@@ -62,6 +62,7 @@ fn from_flags(args: &ForwardArgs) -> RouterConfig {
         filter: args.filter.clone().map(filter),
         icmp: Default::default(),
         neighbors: Default::default(),
+        punt: Default::default(),
         control: ControlSection { name, socket: control },
         metrics: MetricsSection { listen: metrics },
         capture: capture_drops.map(capture),

@@ -18,8 +18,8 @@ use fullview_router::control;
 use fullview_router::control::client::Client;
 use fullview_router::control::request::{self, Request};
 use fullview_router::control::status::{
-    CountersStatus, EventStatus, FibStatus, InterfaceStatus, NeighborStatus, PathStatus, RouteStatus,
-    RoutesPage, TrafficCount,
+    CountersStatus, EventStatus, FibStatus, InterfaceStatus, NeighborStatus, PathStatus, PuntStatus,
+    RouteStatus, RoutesPage, TrafficCount,
 };
 
 pub fn run(args: &ShowRouterArgs) -> anyhow::Result<Exit> {
@@ -180,6 +180,9 @@ fn counters(counters: &CountersStatus, out: &mut dyn Write) -> io::Result<()> {
         for (reason, count) in counts.iter().filter(|(_, count)| **count > 0) {
             writeln!(out, "{what}: {reason} {count}")?;
         }
+    }
+    for (reason, PuntStatus { handed, limited, lost }) in &counters.to_kernel {
+        writeln!(out, "to the kernel: {reason} {handed}, {limited} over the limit, {lost} lost")?;
     }
     for worker in counters.workers.iter().filter(|worker| worker.seconds > 0.0) {
         let share = 100.0 * worker.busy_seconds / worker.seconds;

@@ -50,6 +50,7 @@ mod operations;
 mod ospf;
 #[cfg(feature = "bpf")]
 mod outage;
+mod punts;
 mod resync;
 #[cfg(feature = "bpf")]
 mod rules;

@@ -41,7 +41,7 @@
 #define MOST_RULES 32
 
 /* Why a packet is not forwarded, in the order of src/program_verdict.rs. The packet is dropped for SOURCE_CHECK and
- * BLACKHOLE, and passed to the kernel for all others. */
+ * BLACKHOLE and where a limit is exceeded, and passed to the kernel for all others. */
 enum reason {
 	TOO_SHORT = 1,
 	NO_INTERFACE,
@@ -67,6 +67,9 @@ enum reason {
 	POLICY_RULE,
 	NO_MULTI_BUFFER,
 	LINK_FAILED,
+	NO_ROUTE_LIMITED,	/* dropped, as the next two */
+	TTL_EXPIRED_LIMITED,
+	DISCARDED_LIMITED,
 };
 
 /* Room for more, because indices are masked. */
@@ -260,6 +263,20 @@ struct {
 	__type(key, __u32);
 	__type(value, struct reasons);
 } not_forwarded SEC(".maps");
+
+/* How many packets of a reason each processor passes to the kernel: a bucket of tokens for a second, kept as the time at which
+ * it will be full. The process writes the intervals once. */
+struct limit {
+	__u64 interval;		/* nanoseconds per packet; 0: no limit */
+	__u64 full_at;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, REASONS);
+	__type(key, __u32);
+	__type(value, struct limit);
+} limits SEC(".maps");
 
 /* dir18: crates/table/src/fib/dir18/entry.rs. */
 static __always_inline __u32 dir18_place(__u32 entry, __u32 addr)
@@ -1054,6 +1071,46 @@ static __always_inline void count(struct traffic *traffic, __u64 bytes)
 	traffic->bytes += bytes;
 }
 
+#define SECOND 1000000000ULL
+
+/* Whether this processor has passed as many packets of the reason as it may. */
+static __always_inline int is_over_limit(__u32 reason)
+{
+	struct limit *limit = bpf_map_lookup_elem(&limits, &reason);
+	__u64 now, full_at;
+
+	if (!limit || !limit->interval)
+		return 0;
+	now = bpf_ktime_get_coarse_ns();
+	full_at = limit->full_at > now ? limit->full_at : now;
+	if (full_at - now + limit->interval > SECOND)
+		return 1;
+	limit->full_at = full_at + limit->interval;
+	return 0;
+}
+
+/* The reason, or that of a packet of which the kernel could only tell the sender, when it has had many such packets. No
+ * packet of a protocol of this host is among them: their reasons are others. */
+static __always_inline enum reason within_limit(enum reason reason)
+{
+	enum reason limited;
+
+	if (reason == NO_ROUTE)
+		limited = NO_ROUTE_LIMITED;
+	else if (reason == TTL_EXPIRED)
+		limited = TTL_EXPIRED_LIMITED;
+	else if (reason == DISCARDED)
+		limited = DISCARDED_LIMITED;
+	else
+		return reason;
+	return is_over_limit(reason) ? limited : reason;
+}
+
+static __always_inline int is_dropped(enum reason reason)
+{
+	return reason == SOURCE_CHECK || reason == BLACKHOLE || reason >= NO_ROUTE_LIMITED;
+}
+
 /* Counts a frame that is not forwarded, and returns the action of the program. */
 static __always_inline int do_not_forward(struct frame frame, __u32 interface, enum reason reason)
 {
@@ -1061,7 +1118,7 @@ static __always_inline int do_not_forward(struct frame frame, __u32 interface, e
 
 	if (counts)
 		counts->by_reason[(reason - 1) & (REASONS - 1)]++;
-	return reason == SOURCE_CHECK || reason == BLACKHOLE ? drop(frame) : pass(frame);
+	return is_dropped(reason) ? drop(frame) : pass(frame);
 }
 
 static __always_inline int redirect_by_key(struct frame frame, __u32 key)
@@ -1125,6 +1182,8 @@ static __always_inline int forward_or_pass(struct frame frame, struct stripped_t
 	bytes = length_of(frame);
 	hop = forward_frame(frame, now, &state);
 	interface = state.port ? state.port->number & (INTERFACES - 1) : 0;
+	if (!hop)
+		state.reason = within_limit(state.reason);
 	if (is_observed)
 		report(frame, observer, wishes, interface, hop ? 0 : state.reason, hop ? hop->ifindex : 0);
 	count(&all->by_interface[interface].received, bytes);
@@ -1237,7 +1296,7 @@ int forward_skb_observed(struct __sk_buff *skb)
 	return forward_at_tcx(skb, 1);
 }
 
-_Static_assert((REASONS & (REASONS - 1)) == 0 && LINK_FAILED <= REASONS, "reasons are masked");
+_Static_assert((REASONS & (REASONS - 1)) == 0 && DISCARDED_LIMITED < REASONS, "reasons are masked");
 _Static_assert(DEVICES <= 1 << 16, "a next hop has 16 bits for the key of its device");
 _Static_assert(sizeof(struct branch) == 64 && sizeof(struct leaf) == 64, "lines are cache lines");
 _Static_assert(sizeof(struct hop) == 32 && sizeof(struct port) == 16 && sizeof(struct rule_list) == 8 &&

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use crate::verdict::{Punt, Reason, Verdict};
+use crate::verdict::{LimitedReason, Punt, Reason, Verdict};
 
 /// What the program decided about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,11 +86,17 @@ pub enum XdpReason {
     NoMultiBuffer,
     /// The link that it would leave by has failed, and the tables have not followed yet.
     LinkFailed,
+    /// The table has no route to the destination, and the kernel has got as many such packets as it should.
+    NoRouteLimited,
+    /// TTL or hop limit is used up, and the kernel has got as many such packets as it should.
+    TtlExpiredLimited,
+    /// The route rejects packets, and the kernel has got as many such packets as it should.
+    DiscardedLimited,
 }
 
 impl XdpReason {
     /// All reasons in the order of their counters.
-    pub const ALL: [XdpReason; 24] = [
+    pub const ALL: [XdpReason; 27] = [
         XdpReason::TooShort,
         XdpReason::NoInterface,
         XdpReason::OtherStation,
@@ -115,11 +121,34 @@ impl XdpReason {
         XdpReason::PolicyRule,
         XdpReason::NoMultiBuffer,
         XdpReason::LinkFailed,
+        XdpReason::NoRouteLimited,
+        XdpReason::TtlExpiredLimited,
+        XdpReason::DiscardedLimited,
     ];
 
     /// Whether the program drops packets for this reason.
     pub const fn drops(self) -> bool {
-        matches!(self, XdpReason::SourceCheck | XdpReason::Blackhole)
+        matches!(self, XdpReason::SourceCheck | XdpReason::Blackhole) || self.exceeds().is_some()
+    }
+
+    /// The limit that the packet exceeds, if the program drops it for that.
+    pub const fn exceeds(self) -> Option<LimitedReason> {
+        match self {
+            XdpReason::NoRouteLimited => Some(LimitedReason::NoRoute),
+            XdpReason::TtlExpiredLimited => Some(LimitedReason::TtlExpired),
+            XdpReason::DiscardedLimited => Some(LimitedReason::Discarded),
+            _ => None,
+        }
+    }
+
+    /// The reason of the packets that the program passes within this limit; `None` if it passes all.
+    pub const fn within(limit: LimitedReason) -> Option<XdpReason> {
+        match limit {
+            LimitedReason::NoRoute => Some(XdpReason::NoRoute),
+            LimitedReason::TtlExpired => Some(XdpReason::TtlExpired),
+            LimitedReason::Discarded => Some(XdpReason::Discarded),
+            LimitedReason::NoNeighbor | LimitedReason::TooBig => None,
+        }
     }
 
     /// The reason of this number.
@@ -146,12 +175,12 @@ impl XdpReason {
             LinkFailed | NoHeadroom | NoMultiBuffer | NoRedirect | NotForwarding | RouterStalled | TooBig
             | WayBack => true,
             XdpReason::Checksum => verdict == Verdict::Drop(Reason::Checksum),
-            XdpReason::TtlExpired => {
+            XdpReason::TtlExpired | XdpReason::TtlExpiredLimited => {
                 matches!(verdict, Verdict::Drop(Reason::TtlExpired | Reason::HopLimitExpired))
             }
-            XdpReason::NoRoute => verdict == Verdict::Drop(Reason::NoRoute),
+            XdpReason::NoRoute | XdpReason::NoRouteLimited => verdict == Verdict::Drop(Reason::NoRoute),
             XdpReason::Local => verdict == Verdict::Punt(Punt::Local),
-            XdpReason::Discarded => {
+            XdpReason::Discarded | XdpReason::DiscardedLimited => {
                 matches!(verdict, Verdict::Drop(Reason::Unreachable | Reason::Prohibited))
             }
             XdpReason::SourceCheck => verdict == Verdict::Drop(Reason::SourceCheck),
@@ -187,6 +216,9 @@ impl XdpReason {
             XdpReason::PolicyRule => "policy_rule",
             XdpReason::NoMultiBuffer => "no_multi_buffer",
             XdpReason::LinkFailed => "link_failed",
+            XdpReason::NoRouteLimited => "no_route_limited",
+            XdpReason::TtlExpiredLimited => "ttl_expired_limited",
+            XdpReason::DiscardedLimited => "discarded_limited",
         }
     }
 }

@@ -247,6 +247,37 @@ counters! {
     }
 }
 
+counters! {
+    /// Why the host gets a packet of which nothing becomes except an ICMP error, or the resolution of a neighbour. A flood of
+    /// such packets must not keep the host from its other work, so their rate is limited.
+    LimitedReason {
+        /// The table has no route to the destination.
+        NoRoute = "no_route",
+        /// TTL or hop limit is used up.
+        TtlExpired = "ttl_expired",
+        /// The route rejects packets: unreachable or prohibit.
+        Discarded = "discarded",
+        /// The MAC address of the neighbour is not known.
+        NoNeighbor = "no_neighbor",
+        /// It is longer than the MTU of the egress link and must not be fragmented.
+        TooBig = "too_big",
+    }
+}
+
+impl LimitedReason {
+    /// `None` if the host may do more with packets of this verdict.
+    pub const fn of(verdict: Verdict) -> Option<LimitedReason> {
+        match verdict {
+            Verdict::Drop(Reason::NoRoute) => Some(LimitedReason::NoRoute),
+            Verdict::Drop(Reason::TtlExpired | Reason::HopLimitExpired) => Some(LimitedReason::TtlExpired),
+            Verdict::Drop(Reason::Unreachable | Reason::Prohibited) => Some(LimitedReason::Discarded),
+            Verdict::Drop(Reason::TooBig) => Some(LimitedReason::TooBig),
+            Verdict::Punt(Punt::Glean) => Some(LimitedReason::NoNeighbor),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,11 +13,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use aya::Ebpf;
-use aya::maps::{ArrayOfMaps, Map, MapData};
+use aya::maps::{ArrayOfMaps, Map, MapData, PerCpuArray, PerCpuValues};
 use aya::programs::{SchedClassifier, Xdp};
 
 use crate::bpf::{self, BpfError, LoadedObject};
 use crate::port::sys::SharedWords;
+use crate::verdict::LimitedReason;
 use crate::view::TableReaders;
 
 mod attachment;
@@ -159,6 +160,18 @@ impl Engine {
             taken_links: BTreeMap::new(),
             ready: BTreeMap::new(),
         })
+    }
+
+    /// Limits how many packets of a reason each processor passes to the kernel in a second. It has no effect on reasons for which
+    /// the kernel may do more than answer the sender.
+    pub fn limit(&mut self, reason: LimitedReason, per_second: NonZeroU32) -> Result<(), EngineError> {
+        const SECOND: u64 = 1_000_000_000;
+        let Some(limited) = XdpReason::within(reason) else { return Ok(()) };
+        let limit = [(SECOND / u64::from(per_second.get())).max(1), 0];
+        let processors = aya::util::nr_cpus().map_err(|(_, error)| EngineError::Mapping(error))?;
+        let limits = PerCpuValues::try_from(vec![limit; processors]).map_err(EngineError::Mapping)?;
+        let mut map: PerCpuArray<&mut MapData, [u64; 2]> = self.loaded.map("limits")?;
+        Ok(map.set(limited as u32, limits, 0)?)
     }
 
     /// Replaces the configuration and the tables. The tables are the main one and those of the VRFs, by the numbers in the

@@ -25,6 +25,7 @@ use crate::bpf::{self, LoadedObject};
 use crate::burst::FRAME_CAPACITY;
 use crate::kernel_flows::{FlowMemory, FlowRegions, FlowWords, Region};
 use crate::report_time::ReportTime;
+use crate::verdict::LimitedReason;
 use crate::wire::ethernet::{Mac, TAG};
 
 pub use error::ClassifyError;
@@ -47,6 +48,24 @@ pub const CLASSES: [&str; 14] = [
     "router_stalled",
     "known_flow",
     "unsent",
+];
+
+/// The reason for which frames of each class stay with the kernel, if they do, by the names of other counters where there are any.
+const KERNEL_REASONS: [Option<&str>; CLASSES.len()] = [
+    Some("not_ours"),
+    None,
+    Some("not_ip"),
+    Some("local"),
+    Some("group"),
+    Some("special_address"),
+    Some(LimitedReason::TtlExpired.name()),
+    Some("options"),
+    Some("malformed"),
+    Some("too_long"),
+    None,
+    Some("router_stalled"),
+    None,
+    None,
 ];
 
 /// Sockets of all interfaces and queues together: the room in classify.c.
@@ -113,6 +132,7 @@ impl RedirectScope {
 pub struct Classifier {
     loaded: LoadedObject,
     trailer: Trailer,
+    is_filtered: bool,
     /// The room for known flows, if there is any, and the keys of their hash.
     flows: Option<FlowRegions>,
     flow_keys: [u64; 2],
@@ -163,7 +183,8 @@ impl Classifier {
             flows.into_iter().for_each(|flows| make_room(loader, flows));
         })?;
         let (ingress, local, queues) = (HashMap::new(), HashSet::new(), HashMap::new());
-        Ok(Classifier { loaded, trailer, flows, flow_keys, ingress, local, queues, attached: HashMap::new() })
+        let attached = HashMap::new();
+        Ok(Classifier { loaded, trailer, is_filtered, flows, flow_keys, ingress, local, queues, attached })
     }
 
     /// The memory in which the programs find known flows, if there is room for any.
@@ -343,13 +364,24 @@ impl Classifier {
     }
 
     /// The number of frames in each of the [`CLASSES`].
-    pub fn counts(&mut self) -> Result<[u64; CLASSES.len()], ClassifyError> {
-        let map: PerCpuArray<&mut MapData, u64> = self.loaded.map("counts")?;
+    pub fn counts(&self) -> Result<[u64; CLASSES.len()], ClassifyError> {
+        let map =
+            self.loaded.ebpf.map("counts").and_then(|map| PerCpuArray::<&MapData, u64>::try_from(map).ok());
+        let map = map.ok_or_else(|| self.loaded.missing_map("counts"))?;
         let mut counts = [0; CLASSES.len()];
         for (index, count) in (0..).zip(&mut counts) {
             *count = map.get(&index, 0).map_err(ClassifyError::Map)?.iter().sum();
         }
         Ok(counts)
+    }
+
+    /// The number of frames that stayed with the kernel, by reason. For a router with a filter, those that are too long were
+    /// dropped.
+    pub fn left_to_kernel(&self) -> Result<Vec<(&'static str, u64)>, ClassifyError> {
+        let counts = self.counts()?;
+        let left = KERNEL_REASONS.into_iter().zip(counts);
+        let left = left.filter_map(|(reason, count)| Some((reason?, count)));
+        Ok(left.filter(|(reason, _)| !self.is_filtered || *reason != "too_long").collect())
     }
 }
 

@@ -31,6 +31,8 @@ const MOST: usize = FRAME_CAPACITY + size_of::<Trailer>();
 const BATCH: usize = 256;
 /// Buffers of a worker.
 const WAITING: usize = 512;
+/// Buffers that packets of a flood leave free for others.
+const RESERVED: usize = WAITING / 4;
 /// How long the thread sleeps if no worker wakes it.
 const IDLE_SLEEP: Duration = Duration::from_millis(100);
 
@@ -66,6 +68,11 @@ impl Reinjector {
         if std::mem::take(&mut self.has_queued) {
             self.thread.unpark();
         }
+    }
+
+    /// Whether most buffers are in use, so that only packets should be queued that no sender can have many of.
+    pub fn is_busy(&self) -> bool {
+        self.free.slots() <= RESERVED
     }
 
     /// Frames that were not queued.

@@ -9,6 +9,7 @@ mod counts;
 mod death;
 mod dut;
 mod frames;
+mod limits;
 mod link_failures;
 mod observed;
 mod passes;

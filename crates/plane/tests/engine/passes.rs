@@ -51,7 +51,7 @@ fn from(source: &str) -> Vec<u8> {
 }
 
 /// Frames, and why they are passed.
-fn exceptions() -> Vec<(XdpReason, Vec<u8>)> {
+pub fn exceptions() -> Vec<(XdpReason, Vec<u8>)> {
     let mut damaged = inet();
     damaged[25] ^= 1;
     let mut cases = vec![
@@ -87,7 +87,7 @@ fn exceptions() -> Vec<(XdpReason, Vec<u8>)> {
     cases
 }
 
-fn exceptional_engine() -> Engine {
+pub fn exceptional_engine() -> Engine {
     let mut plan = plan(1);
     let XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, .. } = neighbor(NextHop(6))
     else {

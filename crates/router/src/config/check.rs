@@ -3,7 +3,7 @@
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use super::error::{ConfigError, ensure};
-use super::sections::{RouterConfig, RouterSection, XdpSection};
+use super::sections::{PuntSection, RouterConfig, RouterSection, XdpSection};
 use super::to_options::{lookup, port_options, threads_only};
 use super::{names, standalone};
 use crate::algorithm;
@@ -124,6 +124,10 @@ fn check_standalone(config: &RouterConfig) -> Result<(), ConfigError> {
         let fits = kind == PortName::Tap || !has_mac;
         ensure!(fits, "interface.{name}.mac: the card has one; leave it out");
     }
+    ensure!(
+        config.punt == PuntSection::default(),
+        "punt: that limits what a kernel gets; without a kernel there are [icmp] and [neighbors]"
+    );
     standalone::plan(config)?;
     Ok(())
 }

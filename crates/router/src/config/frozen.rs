@@ -23,6 +23,7 @@ pub fn frozen_differences(old: &RouterConfig, new: &RouterConfig) -> Vec<String>
         ("router.log-level", old_router.log_level != new_router.log_level),
         ("icmp", old.icmp != new.icmp),
         ("neighbors", old.neighbors != new.neighbors),
+        ("punt", old.punt != new.punt),
         ("filter", old.filter.is_some() != new.filter.is_some()),
         ("filter.language", filters.is_some_and(|(old, new)| old.language != new.language)),
         ("filter.states", filters.is_some_and(|(old, new)| old.states != new.states)),

@@ -1,11 +1,13 @@
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use fullview_plane::interface::SourceCheck;
+use fullview_plane::verdict::LimitedReason;
 
 use super::to_options::{port_options, threads_only};
 use super::*;
 use crate::error::message;
-use crate::options::PortName;
+use crate::options::{PortName, PuntRates};
 
 const SMALL: &str = "[router]\ninterfaces = [\"eth1\", \"eth2\"]\n";
 
@@ -34,6 +36,7 @@ fn a_wrong_value_is_refused_with_its_place() {
     assert!(refused(&format!("{SMALL}[control]\nname = \"../edge\"\n")).contains("without /"));
     assert!(refused(&format!("{SMALL}[interface.\"eth1.7\"]\nport = \"xdp\"\n")).contains("a VLAN has"));
     assert!(refused(&format!("{SMALL}[xdp]\nneed-wakeup = false\n")).contains("there are none"));
+    assert!(refused(&format!("{SMALL}[punt]\nno-route = 0\n")).contains("line 4, column 12"));
 }
 
 #[test]
@@ -64,6 +67,25 @@ fn packets_are_captured_and_sampled_with_every_engine() {
 }
 
 #[test]
+fn the_kernel_gets_as_many_packets_as_configured_or_usual() {
+    let rates = |text: &str| router_options(&parse(&format!("{SMALL}{text}")).unwrap()).unwrap().punts;
+    let of = |rates: &PuntRates| {
+        LimitedReason::ALL
+            .iter()
+            .map(|reason| (rates.of_worker(*reason).get(), rates.of_program(*reason).map(NonZeroU32::get)))
+            .collect::<Vec<_>>()
+    };
+    let usual = PuntRates::USUAL.get();
+    assert_eq!(
+        of(&rates("")),
+        [(usual, None), (usual, Some(usual)), (usual, None), (usual, None), (usual, None)]
+    );
+    let all = "[punt]\nno-route = 1\nttl-expired = 2\ndiscarded = 3\nno-neighbor = 4\ntoo-big = 5\n";
+    let configured = [(1, Some(1)), (2, Some(2)), (3, Some(3)), (4, None), (5, None)];
+    assert_eq!(of(&rates(all)), configured);
+}
+
+#[test]
 fn a_reload_may_change_some_keys_and_not_others() {
     let before = parse(SMALL).unwrap();
     let after = parse(&format!(
@@ -80,6 +102,8 @@ fn a_reload_may_change_some_keys_and_not_others() {
     assert_eq!(frozen_differences(&before, &socket), ["interface.eth2.port"]);
     let engine = parse(&format!("{SMALL}engine = \"xdp\"\n")).unwrap();
     assert_eq!(frozen_differences(&before, &engine), ["router.engine"]);
+    let punts = parse(&format!("{SMALL}[punt]\ntoo-big = 9\n")).unwrap();
+    assert_eq!(frozen_differences(&before, &punts), ["punt"]);
     let other =
         parse("[router]\ninterfaces = [\"eth1\"]\nworkers = 2\n[control]\nname = \"edge\"\n").unwrap();
     assert_eq!(frozen_differences(&before, &other), ["router.interfaces", "router.workers", "control"]);

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::port::xdp::{BusyPoll, XdpOptions};
+use fullview_plane::verdict::LimitedReason;
 use fullview_table::fib::framework;
 
 use super::error::ConfigError;
 use super::sections::{
-    CaptureSection, ExportSection, FilterSection, FrameworkSection, InterfaceSection, RouterConfig,
-    RouterSection, SourceCheckName, XdpSection, host_settings,
+    CaptureSection, ExportSection, FilterSection, FrameworkSection, InterfaceSection, PuntSection,
+    RouterConfig, RouterSection, SourceCheckName, XdpSection, host_settings,
 };
 use super::standalone;
 use crate::algorithm::{self, Names, RouterSettings};
@@ -18,7 +19,7 @@ use crate::control;
 use crate::filter::{self, FilterOptions, FilterPlace};
 use crate::mirror::InterfacePolicy;
 use crate::options::{
-    CaptureOptions, ExportOptions, LiveOptions, OperationsOptions, PortOptions, RouterOptions,
+    CaptureOptions, ExportOptions, LiveOptions, OperationsOptions, PortOptions, PuntRates, RouterOptions,
     StandaloneConfig,
 };
 
@@ -124,9 +125,21 @@ pub fn router_options(config: &RouterConfig) -> Result<RouterOptions, ConfigErro
         wait: config.router.wait,
         ports: port_options(config),
         policies,
+        punts: punt_rates(config.punt),
         filter: filter_options(config),
         standalone,
     })
+}
+
+fn punt_rates(section: PuntSection) -> PuntRates {
+    let of = |reason: LimitedReason| match reason {
+        LimitedReason::NoRoute => section.no_route,
+        LimitedReason::TtlExpired => section.ttl_expired,
+        LimitedReason::Discarded => section.discarded,
+        LimitedReason::NoNeighbor => section.no_neighbor,
+        LimitedReason::TooBig => section.too_big,
+    };
+    PuntRates(std::array::from_fn(|index| of(LimitedReason::ALL[index])))
 }
 
 fn framework_settings(section: &FrameworkSection) -> framework::Settings {

@@ -156,6 +156,10 @@ pub struct CountersStatus {
     /// Dropped packets by reason.
     pub drops: BTreeMap<String, u64>,
     pub punts: BTreeMap<String, u64>,
+    /// Packets that the kernel got instead of being forwarded, by reason, and those that it did not get because they were too
+    /// many. Only reasons that occurred; empty without a kernel.
+    #[serde(default)]
+    pub to_kernel: BTreeMap<String, PuntStatus>,
     /// What the program in the kernel did with packets, by outcome. Empty if workers forward.
     pub program: BTreeMap<String, u64>,
     /// The workers, or the processors that the program in the kernel runs on.
@@ -165,6 +169,17 @@ pub struct CountersStatus {
     pub host: BTreeMap<String, u64>,
     /// Counts of netlink messages. Empty in a router without a kernel.
     pub netlink: BTreeMap<String, u64>,
+}
+
+/// What became of the packets of one reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PuntStatus {
+    /// The kernel got them.
+    pub handed: u64,
+    /// They were over the limit of their reason, and were dropped.
+    pub limited: u64,
+    /// There was no room on the way to the kernel, and they were dropped.
+    pub lost: u64,
 }
 
 /// What a worker counted, and how busy it was.

@@ -10,6 +10,7 @@ use fullview_plane::worker::PublishedCounters;
 
 use super::engine_choice::EngineInUse;
 use super::error::DaemonError;
+use super::punts::PuntCounts;
 
 /// The counters of a data path.
 pub trait PathCounts {
@@ -24,6 +25,12 @@ pub trait PathCounts {
     /// What a program in the kernel has counted. Empty if workers forward.
     fn program(&self) -> Result<NamedCounts, DaemonError> {
         Ok(Vec::new())
+    }
+
+    /// The packets that the kernel got instead of being forwarded, and those that it did not get because they were too many. Empty
+    /// without a kernel.
+    fn punts(&self) -> Result<PuntCounts, DaemonError> {
+        Ok(PuntCounts::new())
     }
 
     /// Frames that a program in the kernel did not forward: for each interface they came in by, the count of each reason.

@@ -41,6 +41,7 @@ mod program_choice;
 mod program_choice;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod program_counts;
+mod punts;
 mod query_queue;
 mod retry;
 mod running_filter;
@@ -75,11 +76,13 @@ pub use filter_handle::FilterUnanswered;
 pub use interface_lock::{InterfaceLocks, lock};
 use kernel_filter::KernelFilter;
 use kernel_source::KernelSource;
+use kernel_split::KernelSplit;
 use main_loop::Daemon;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 use main_loop::DataPath;
 pub use main_loop::{RouterCounts, RunRouter};
 use program_choice::ProgramChoice;
+pub use punts::{PuntCount, PuntCounts};
 pub use query_queue::{QueryError, QueryHandle, QueryQueue, open as open_query_queue};
 pub use running_filter::{FilterInForce, check_filter};
 pub use state::RouterState;
@@ -180,7 +183,9 @@ fn by_workers(
     let may_share = !hub.is_sampling();
     let kernel_flows = options.filter.as_ref().filter(|_| may_share).map_or(0, |filter| filter.kernel_flows);
     let of_worker = of_worker.map(|(filter, wakeup)| FilteringWorker { filter, wakeup, kernel_flows });
-    let workers = KernelWorkers::new(count, ports, source.refresh.used(), Arc::clone(hub), of_worker)?;
+    let split =
+        KernelSplit::new(count, of_worker.as_ref().map(|worker| worker.kernel_flows), &options.punts)?;
+    let workers = KernelWorkers::new(count, ports, split, source.refresh.used(), Arc::clone(hub), of_worker);
     let path = WorkerPath::start(&options.interfaces, workers, filter, &choice.why, &plane)?;
     Ok(Box::new(Daemon::new(plane, source, path, queries)))
 }
@@ -205,7 +210,8 @@ fn in_kernel(
     check_takeover(predecessor.as_deref(), stop)?;
     let shared = xdp::XdpShared { events: Arc::clone(events), hub: Arc::clone(hub) };
     let takes_over = predecessor.is_some();
-    let mut path = xdp::XdpPath::start(&options.interfaces, program, takes_over, shared, &plane.mirror)?;
+    let place = (&options.interfaces[..], options.punts);
+    let mut path = xdp::XdpPath::start(place, program, takes_over, shared, &plane.mirror)?;
     if let Some(predecessor) = predecessor {
         follow_until_current(&mut path, &mut plane, &mut source, (&queries, stop))?;
         path.take_over(predecessor, &plane.mirror)?;

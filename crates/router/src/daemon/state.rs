@@ -13,6 +13,7 @@ use super::engine_choice::EngineInUse;
 use super::error::DaemonError;
 use super::host_driver::HostDriver;
 use super::plan_events::with_planned_addresses;
+use super::punts::PuntCounts;
 use super::running_filter::{FilterInForce, RunningFilter};
 use crate::filter::{CompiledFilter, FilterError};
 use crate::follow::Statistics;
@@ -82,6 +83,11 @@ impl RouterState<'_> {
     /// What a program in the kernel has counted. Empty if workers forward.
     pub fn program_counts(&self) -> Result<NamedCounts, DaemonError> {
         self.path.program()
+    }
+
+    /// The packets that the kernel got, or would have got, by reason.
+    pub fn punt_counts(&self) -> Result<PuntCounts, DaemonError> {
+        self.path.punts()
     }
 
     /// Frames that a program in the kernel did not forward, by the interface they came in by.

@@ -9,6 +9,7 @@ use super::kernel_filter::KernelFilter;
 use super::kernel_source::KernelSource;
 use super::link_alarm::LinkAlarm;
 use super::main_loop::{DataPath, RouterCounts};
+use super::punts::PuntCounts;
 use super::workers::KernelWorkers;
 use crate::events::EventKind;
 
@@ -81,6 +82,10 @@ impl HandOver for WorkerPath {}
 impl PathCounts for WorkerPath {
     fn snapshots(&self) -> Result<Vec<CountSnapshot>, DaemonError> {
         self.workers.snapshots()
+    }
+
+    fn punts(&self) -> Result<PuntCounts, DaemonError> {
+        self.workers.punts()
     }
 
     fn engine(&self, _port: u16) -> EngineInUse {

@@ -28,6 +28,7 @@ use super::link_presence::is_gone;
 use super::neighbor_refresh::{TrackingPort, UsedNeighbors};
 use super::neighbor_resolution::UnresolvedDestination;
 use super::ports::{self, AnyPort, PacketMemory};
+use super::punts::PuntCounts;
 use super::running_filter::WorkerFilter;
 use super::wakeup::Wakeup;
 use super::watch_hub::WatchHub;
@@ -86,18 +87,18 @@ impl KernelWorkers {
     pub fn new(
         count: usize,
         options: PortOptions,
+        split: KernelSplit,
         used: Arc<UsedNeighbors>,
         hub: Arc<WatchHub>,
         filter: Option<FilteringWorker>,
-    ) -> Result<KernelWorkers, DaemonError> {
-        let split = KernelSplit::new(count, filter.as_ref().map(|filter| filter.kernel_flows))?;
+    ) -> KernelWorkers {
         let (memory, counters) = (PacketMemory::new(), Counters::new(0));
         let (mut filter, wakeup) = filter.map(|worker| (worker.filter, worker.wakeup)).unzip();
         if let (Some(WorkerFilter { filter, .. }), Some(sharing)) = (&mut filter, split.flow_sharing()) {
             filter.share_flows(sharing);
         }
         let running = Vec::new();
-        Ok(KernelWorkers { count, options, memory, split, filter, wakeup, used, running, counters, hub })
+        KernelWorkers { count, options, memory, split, filter, wakeup, used, running, counters, hub }
     }
 
     pub fn options(&self) -> &PortOptions {
@@ -231,6 +232,10 @@ impl PathCounts for KernelWorkers {
         let running = (0..).zip(&self.running).map(|(number, worker)| worker.thread.snapshot(number));
         Ok(std::iter::once(ended).chain(running).collect())
     }
+
+    fn punts(&self) -> Result<PuntCounts, DaemonError> {
+        self.split.punts()
+    }
 }
 
 /// Which of the classifier's programs runs on a port.
@@ -261,6 +266,10 @@ struct ToKernel {
 
 impl SlowPath for ToKernel {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
+        if rejected.packets.is_empty() {
+            return;
+        }
+        self.reinjector.begin_burst();
         for packet in rejected.packets.iter() {
             if let Some(link) = self.links.get(usize::from(packet.port)) {
                 self.reinjector.reinject(*link, packet);

@@ -10,6 +10,7 @@ use fullview_plane::engine::{
     Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, ReportTime, XdpConfig, XdpCounters, XdpDevice,
     XdpPlace, XdpReason,
 };
+use fullview_plane::verdict::LimitedReason;
 use fullview_plane::view::{TableReaders, View};
 use fullview_table::group::GroupView;
 
@@ -24,11 +25,13 @@ use super::link_presence::is_gone;
 use super::main_loop::{DataPath, RouterCounts};
 use super::program_choice::ProgramChoice;
 use super::program_counts;
+use super::punts::{PuntCount, PuntCounts, by_reason};
 use super::watch_hub::WatchHub;
 use super::xdp_devices::{DeviceReader, DeviceState, TagPlace};
 use crate::events::{EventKind, RecentEvents};
 use crate::log::{self, LogLevel};
 use crate::mirror::Mirror;
+use crate::options::PuntRates;
 use crate::takeover::Predecessor;
 
 /// The algorithms that the program can look up in, one for each family.
@@ -45,6 +48,7 @@ pub struct XdpPath {
     interfaces: Vec<String>,
     devices: DeviceReader,
     shared: XdpShared,
+    rates: PuntRates,
     running: Option<RunningEngine>,
     alarm: LinkAlarm,
     /// When the program was last up to date, and changes that came later waited to be taken in.
@@ -88,7 +92,7 @@ impl XdpPath {
     /// Loads the program, and attaches it to the interfaces that exist. If it takes another program's place, it is only made
     /// ready, and [`XdpPath::take_over`] attaches it.
     pub fn start(
-        interfaces: &[String],
+        (interfaces, rates): (&[String], PuntRates),
         choice: &ProgramChoice,
         takes_over: bool,
         shared: XdpShared,
@@ -100,6 +104,7 @@ impl XdpPath {
             interfaces: interfaces.to_vec(),
             devices,
             shared,
+            rates,
             running: None,
             alarm: LinkAlarm::start()?,
             current_at: ReportTime::now(),
@@ -154,7 +159,8 @@ impl XdpPath {
         if !self.running.as_ref().is_some_and(fits) && !is_shared {
             self.end()?;
             let awaits = self.links == LinkOwner::Predecessor;
-            let running = RunningEngine::new(devices.clone(), vrfs, mirror, &self.shared.hub, awaits);
+            let (hub, devices) = (&self.shared.hub, devices.clone());
+            let running = RunningEngine::new((devices, vrfs), &self.rates, mirror, hub, awaits);
             let running = running.map_err(DaemonError::Engine)?;
             let failures = running.engine.link_failures();
             self.alarm.note_by(Box::new(move |link, has_failed| failures.note(link.index, has_failed)));
@@ -292,6 +298,16 @@ impl PathCounts for XdpPath {
         Ok(named(&self.counted()?))
     }
 
+    fn punts(&self) -> Result<PuntCounts, DaemonError> {
+        let counted = self.counted()?;
+        let count = |reason: XdpReason| match reason.exceeds() {
+            Some(limit) => (limit.name(), PuntCount::limited(counted.of(reason))),
+            None => (reason.name(), PuntCount::handed(counted.of(reason))),
+        };
+        let concerns_kernel = |reason: &XdpReason| !reason.drops() || reason.exceeds().is_some();
+        Ok(by_reason(XdpReason::ALL.into_iter().filter(concerns_kernel).map(count)))
+    }
+
     fn program_by_interface(&self) -> Result<Vec<NamedCounts>, DaemonError> {
         let counted = self.counted()?;
         let of = |number| {
@@ -305,14 +321,17 @@ impl PathCounts for XdpPath {
 impl RunningEngine {
     /// Loads a program with room for that many VRFs, and for some more that may be added.
     fn new(
-        devices: Vec<DeviceState>,
-        vrfs: usize,
+        (devices, vrfs): (Vec<DeviceState>, usize),
+        rates: &PuntRates,
         mirror: &Mirror,
         hub: &WatchHub,
         awaits_links: bool,
     ) -> Result<RunningEngine, EngineError> {
         let room = if vrfs > 0 { vrfs.next_power_of_two().min(Engine::MOST_VRFS) } else { 0 };
         let mut engine = Engine::with_room(room)?;
+        let limits =
+            LimitedReason::ALL.iter().filter_map(|reason| Some((*reason, rates.of_program(*reason)?)));
+        limits.into_iter().try_for_each(|(reason, rate)| engine.limit(reason, rate))?;
         if awaits_links {
             engine.await_links();
         }

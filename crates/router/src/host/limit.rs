@@ -22,7 +22,7 @@ impl RateLimit {
 /// A bucket that holds `burst` tokens and receives `rate` tokens a second. It stores the time at which it will be full:
 /// each token taken delays that by the time in which one token arrives.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TokenBucket {
+pub(crate) struct TokenBucket {
     limit: RateLimit,
     full_at: Duration,
 }

@@ -75,6 +75,8 @@ pub mod view_resolver;
 pub use conflict::AddressConflict;
 pub use counters::HostCounters;
 pub use limit::RateLimit;
+#[cfg(feature = "bpf")]
+pub(crate) use limit::TokenBucket;
 pub use neighbor::NeighborId;
 pub use route_tables::RouteTables;
 pub use stack::HostStack;

@@ -15,7 +15,10 @@ use fullview_table::{Address, Family, NextHop, Prefix, Rib, Route};
 
 use crate::control::request;
 use crate::control::status;
-use crate::daemon::{CountSnapshot, DaemonError, EngineInUse, NamedCounts, RouterState, is_rebuild, total};
+use crate::daemon::{
+    CountSnapshot, DaemonError, EngineInUse, NamedCounts, PuntCount, PuntCounts, RouterState, is_rebuild,
+    total,
+};
 use crate::error::message;
 
 pub fn interfaces(state: &RouterState<'_>) -> Result<Vec<status::InterfaceStatus>, String> {
@@ -108,11 +111,18 @@ pub fn counters(state: &RouterState<'_>) -> Result<status::CountersStatus, Strin
         sent: traffic(total.sent()),
         drops: drops.collect(),
         punts: punts.collect(),
+        to_kernel: to_kernel(state.punt_counts().map_err(describe_error)?),
         program: by_name(program),
         workers: snapshots.iter().map(worker).collect(),
         host: host(state),
         netlink: netlink(state),
     })
+}
+
+fn to_kernel(counts: PuntCounts) -> BTreeMap<String, status::PuntStatus> {
+    let status =
+        |PuntCount { handed, limited, lost }: PuntCount| status::PuntStatus { handed, limited, lost };
+    counts.into_iter().map(|(reason, count)| (reason.to_owned(), status(count))).collect()
 }
 
 fn worker(snapshot: &CountSnapshot) -> status::WorkerStatus {

@@ -4,6 +4,7 @@
 mod choice;
 mod operations;
 pub mod plan;
+mod punts;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ use crate::mirror::InterfacePolicy;
 pub use choice::{EngineName, PortName, interface_address};
 pub use operations::{CaptureOptions, ExportOptions, MetricsAddress, OperationsOptions};
 use plan::Plan;
+pub use punts::PuntRates;
 
 /// Everything that the daemon needs to know before it starts.
 pub struct RouterOptions {
@@ -38,6 +40,8 @@ pub struct RouterOptions {
     pub wait: bool,
     /// Policies by the names of interfaces.
     pub policies: BTreeMap<String, InterfacePolicy>,
+    /// How many packets the kernel gets that only cost it time.
+    pub punts: PuntRates,
     /// What packets pass, if they are filtered.
     pub filter: Option<FilterOptions>,
     /// The configuration of a router without a kernel; `None` if the router mirrors the kernel.

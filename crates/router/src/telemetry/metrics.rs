@@ -91,7 +91,21 @@ impl Scrape {
         )?;
         let help = "Packets handed to the host, by reason";
         page.counts("punted_packets", help, each(&self.counters.punts))?;
+        self.to_kernel(page)?;
         self.program(page)
+    }
+
+    fn to_kernel(&self, page: &mut Page<'_>) -> fmt::Result {
+        let each = |count: fn(&status::PuntStatus) -> u64| -> Vec<Sample<u64>> {
+            let counts = self.counters.to_kernel.iter();
+            counts.map(|(reason, of)| (vec![("reason", reason.clone())], count(of))).collect()
+        };
+        let help = "Packets that the kernel got instead of being forwarded, by reason";
+        page.counts("to_kernel_packets", help, each(|of| of.handed))?;
+        let help = "Packets that the kernel did not get because there were more than the limit of the reason";
+        page.counts("to_kernel_limited_packets", help, each(|of| of.limited))?;
+        let help = "Packets that the kernel did not get because there was no room on the way to it";
+        page.counts("to_kernel_lost_packets", help, each(|of| of.lost))
     }
 
     /// The count of all packets passed is left out: it is the sum of those passed for a reason, and not an outcome of its

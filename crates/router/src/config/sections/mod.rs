@@ -41,6 +41,8 @@ pub struct RouterConfig {
     #[serde(default)]
     pub neighbors: NeighborLimitsSection,
     #[serde(default)]
+    pub punt: PuntSection,
+    #[serde(default)]
     pub control: ControlSection,
     #[serde(default)]
     pub metrics: MetricsSection,
@@ -154,6 +156,18 @@ pub enum SourceCheckName {
     Off,
     Loose,
     Strict,
+}
+
+/// `[punt]`: packets a second that a worker, or a processor that runs the program in the kernel, hands to the kernel at most, of
+/// those about which the kernel only sends an ICMP error, or for which it only resolves a neighbour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PuntSection {
+    pub no_route: Option<NonZeroU32>,
+    pub ttl_expired: Option<NonZeroU32>,
+    pub discarded: Option<NonZeroU32>,
+    pub no_neighbor: Option<NonZeroU32>,
+    pub too_big: Option<NonZeroU32>,
 }
 
 /// `[control]`.

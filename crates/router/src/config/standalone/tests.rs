@@ -138,6 +138,7 @@ fn impossible_values_are_refused_with_their_place() {
     let twice = "[[route]]\nto = \"10.0.0.0/8\"\ndev = \"t0\"\n".repeat(2);
     let message = refused(&twice);
     assert!(message.contains(&at(5, 6)) && message.contains("a second route"), "{message}");
+    assert!(refused("[punt]\nno-route = 5\n").contains("limits what a kernel gets"));
 }
 
 #[test]

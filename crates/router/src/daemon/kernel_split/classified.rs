@@ -11,21 +11,25 @@ use fullview_plane::kernel_flows::{FlowSharing, PortDevice, PortProgram};
 use fullview_plane::port::classify::{Classifier, IngressKey, IngressSettings, RedirectScope, XdpAttachMode};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
-use fullview_plane::port::reinject::{self, ReinjectThread};
+use fullview_plane::port::reinject::ReinjectThread;
 use fullview_plane::report_time::ReportTime;
 use fullview_plane::verdict::Verdict;
 use fullview_plane::view::View;
 
+use super::punt_gate::{GateCounts, PuntGate};
 use super::shared_flows::{SharedFlows, barriers};
 use crate::daemon::error::DaemonError;
+use crate::daemon::punts::{PuntCount, PuntCounts, by_reason};
 use crate::mirror::Mirror;
+use crate::options::PuntRates;
 use crate::route::LinkIndex;
 
 pub struct KernelSplit {
     classifier: Classifier,
     _thread: ReinjectThread,
-    /// Ends of the injector's rings that no worker has.
-    unused: Vec<reinject::Reinjector>,
+    /// The gates that no worker has, and the counts of all.
+    unused: Vec<PuntGate>,
+    counts: Vec<Arc<GateCounts>>,
     /// The view that the classifier was configured from.
     view: Option<Arc<View>>,
     taken: Vec<Link>,
@@ -37,18 +41,25 @@ pub struct KernelSplit {
 impl KernelSplit {
     /// With a filter the router also gets the packets that it only judges, for the kernel to answer, and the classifier
     /// forwards packets of so many known flows at most.
-    pub fn new(workers: usize, kernel_flows: Option<u16>) -> Result<KernelSplit, DaemonError> {
+    pub fn new(
+        workers: usize,
+        kernel_flows: Option<u16>,
+        rates: &PuntRates,
+    ) -> Result<KernelSplit, DaemonError> {
         let grace = kernel_flows.and_then(barriers);
         let room = kernel_flows.filter(|_| grace.is_some()).unwrap_or(0);
         let loaded = kernel_flows.map_or_else(Classifier::load, |_| Classifier::load_for_filter(room));
         let mut classifier = loaded.map_err(DaemonError::LoadClassifier)?;
         let memory = classifier.flow_memory()?;
         let flows = memory.zip(grace).map(|(memory, grace)| SharedFlows::new(memory, grace));
-        let (thread, unused) = ReinjectThread::start(classifier.trailer(), workers)?;
+        let (thread, rings) = ReinjectThread::start(classifier.trailer(), workers)?;
+        let unused: Vec<_> = rings.into_iter().map(|ring| PuntGate::new(ring, rates)).collect();
+        let counts = unused.iter().map(PuntGate::counts).collect();
         Ok(KernelSplit {
             classifier,
             _thread: thread,
             unused,
+            counts,
             view: None,
             taken: Vec::new(),
             current_at: ReportTime::now(),
@@ -144,6 +155,13 @@ impl KernelSplit {
     pub fn take_back(&mut self, reinjector: Reinjector) {
         self.unused.extend(reinjector.0);
     }
+
+    /// What the classifier left to the kernel, and what workers gave back or had to drop.
+    pub fn punts(&self) -> Result<PuntCounts, DaemonError> {
+        let left = self.classifier.left_to_kernel()?;
+        let left = left.into_iter().map(|(reason, count)| (reason, PuntCount::handed(count)));
+        Ok(by_reason(left.chain(self.counts.iter().flat_map(|counts| counts.read()))))
+    }
 }
 
 /// The interfaces that are up, by where their frames come in.
@@ -158,11 +176,15 @@ fn ingress_settings(mirror: &Mirror, view: &View) -> HashMap<IngressKey, Ingress
 }
 
 /// A worker's way to give frames back to the kernel.
-pub struct Reinjector(Option<reinject::Reinjector>);
+pub struct Reinjector(Option<PuntGate>);
 
 impl Reinjector {
-    /// Gives back a frame that the kernel may answer or forward. `link` is where it came in. If the ring is full the frame
-    /// is lost, and the ring counts it.
+    /// Call it once per burst, before the first packet.
+    pub fn begin_burst(&mut self) {
+        self.0.iter_mut().for_each(PuntGate::begin_burst);
+    }
+
+    /// Gives back a frame that the kernel may answer or forward. `link` is where it came in.
     pub fn reinject(&mut self, link: u32, packet: &Slot) {
         let concerns_kernel = match packet.verdict {
             Verdict::Punt(_) => true,
@@ -170,12 +192,12 @@ impl Reinjector {
             // A filter beside a kernel has no rules that answer packets.
             Verdict::Reject(_) | Verdict::Forward => false,
         };
-        if let Some(reinjector) = self.0.as_mut().filter(|_| concerns_kernel) {
-            reinjector.queue(link, packet.frame());
+        if let Some(gate) = self.0.as_mut().filter(|_| concerns_kernel) {
+            gate.hand_over(link, packet);
         }
     }
 
     pub fn flush(&mut self) {
-        self.0.iter_mut().for_each(reinject::Reinjector::flush);
+        self.0.iter_mut().for_each(PuntGate::flush);
     }
 }

@@ -8,15 +8,21 @@ use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
 
 use crate::daemon::error::DaemonError;
+use crate::daemon::punts::PuntCounts;
 use crate::error::BadInput;
 use crate::mirror::Mirror;
+use crate::options::PuntRates;
 use crate::route::LinkIndex;
 
 /// Does nothing: the kernel gets all frames anyway.
 pub struct KernelSplit;
 
 impl KernelSplit {
-    pub fn new(_workers: usize, _kernel_flows: Option<u16>) -> Result<KernelSplit, DaemonError> {
+    pub fn new(
+        _workers: usize,
+        _kernel_flows: Option<u16>,
+        _rates: &PuntRates,
+    ) -> Result<KernelSplit, DaemonError> {
         Ok(KernelSplit)
     }
 
@@ -71,12 +77,19 @@ impl KernelSplit {
     }
 
     pub fn take_back(&mut self, _reinjector: Reinjector) {}
+
+    /// The kernel gets all frames anyway.
+    pub fn punts(&self) -> Result<PuntCounts, DaemonError> {
+        Ok(PuntCounts::new())
+    }
 }
 
 /// Reinjects nothing: the kernel has a copy of each frame.
 pub struct Reinjector;
 
 impl Reinjector {
+    pub fn begin_burst(&mut self) {}
+
     pub fn reinject(&mut self, _link: u32, _packet: &Slot) {}
 
     pub fn flush(&mut self) {}

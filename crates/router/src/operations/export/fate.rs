@@ -37,8 +37,12 @@ fn output_of_loop(verdict: Verdict) -> SampledOutput {
 
 fn output_of_program(reason: XdpReason) -> SampledOutput {
     match reason {
-        XdpReason::NoRoute => SampledOutput::Discarded(discard_code(Reason::NoRoute)),
-        XdpReason::TtlExpired => SampledOutput::Discarded(discard_code(Reason::TtlExpired)),
+        XdpReason::NoRoute | XdpReason::NoRouteLimited => {
+            SampledOutput::Discarded(discard_code(Reason::NoRoute))
+        }
+        XdpReason::TtlExpired | XdpReason::TtlExpiredLimited => {
+            SampledOutput::Discarded(discard_code(Reason::TtlExpired))
+        }
         XdpReason::Local => SampledOutput::Device,
         reason if reason.discards() => SampledOutput::Discarded(UNKNOWN_DISCARD),
         _ => SampledOutput::Unknown,
@@ -89,8 +93,8 @@ fn status_of_drop(reason: Reason) -> ForwardingStatus {
 /// What the program passes to the kernel for other reasons, the kernel may forward.
 fn status_of_program(reason: XdpReason) -> ForwardingStatus {
     match reason {
-        XdpReason::NoRoute => ForwardingStatus::Unroutable,
-        XdpReason::TtlExpired => ForwardingStatus::BadTtl,
+        XdpReason::NoRoute | XdpReason::NoRouteLimited => ForwardingStatus::Unroutable,
+        XdpReason::TtlExpired | XdpReason::TtlExpiredLimited => ForwardingStatus::BadTtl,
         XdpReason::Checksum => ForwardingStatus::BadChecksum,
         XdpReason::SourceCheck => ForwardingStatus::ReversePath,
         XdpReason::Local => ForwardingStatus::ConsumedForUs,
