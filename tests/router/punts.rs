@@ -23,7 +23,7 @@ const PROGRAMS: [&str; 6] = ["ip", "ping", "bird", "birdc", "setpriv", "ethtool"
 /// The shortest flood: several times the hold time of the session.
 const FLOOD: Duration = Duration::from_secs(15);
 /// The seconds after which a silent session ends.
-const HOLD: u32 = 4;
+const HOLD: u32 = 6;
 
 /// A BGP speaker at 10.0.1.`me` whose other routes, `late`, are announced once they are enabled.
 fn speaker(me: u8, rest: &str, policy: &str) -> String {

@@ -232,7 +232,7 @@ pub fn answers<'a>(
 ) {
     let before = classifier.counts().unwrap();
     put(source, pool, &[frame.to_vec()]);
-    let mut changed = || {
+    let changed = || {
         thread::sleep(Duration::from_millis(5));
         let after = classifier.counts().unwrap();
         let changed = (0..CLASSES.len()).filter(|at| after[*at] > before[*at]);

@@ -1,6 +1,7 @@
 //! Counts of the packets that the data path hands to the host, by reason.
 
 use std::collections::BTreeMap;
+#[cfg(feature = "bpf")]
 use std::ops::AddAssign;
 
 /// What became of the packets of one reason.
@@ -14,6 +15,7 @@ pub struct PuntCount {
     pub lost: u64,
 }
 
+#[cfg(feature = "bpf")]
 impl PuntCount {
     pub fn handed(handed: u64) -> PuntCount {
         PuntCount { handed, ..PuntCount::default() }
@@ -24,6 +26,7 @@ impl PuntCount {
     }
 }
 
+#[cfg(feature = "bpf")]
 impl AddAssign for PuntCount {
     fn add_assign(&mut self, other: PuntCount) {
         self.handed += other.handed;
@@ -36,6 +39,7 @@ impl AddAssign for PuntCount {
 pub type PuntCounts = BTreeMap<&'static str, PuntCount>;
 
 /// Adds up the counts of equal names.
+#[cfg(feature = "bpf")]
 pub fn by_reason(counts: impl IntoIterator<Item = (&'static str, PuntCount)>) -> PuntCounts {
     let mut all = PuntCounts::new();
     for (reason, count) in counts.into_iter().filter(|(_, count)| *count != PuntCount::default()) {
