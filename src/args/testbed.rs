@@ -17,13 +17,15 @@ Examples:
   fullview testbed draw lab.toml --svg lab.svg
   fullview testbed check lab.toml
   fullview rates --testbed lab.toml
-  fullview testbed clean --dry-run")]
+  fullview testbed clean --dry-run
+  fullview testbed clean lab.toml")]
 pub enum TestbedCommand {
     /// Draw the wiring of an inventory
     Draw(DrawTestbedArgs),
     /// Connect to all hosts of an inventory, and look whether hosts, interfaces and wires are as it says
     Check(CheckTestbedArgs),
-    /// Remove namespaces, processes and folders that killed measurements left on this machine
+    /// Remove namespaces, processes and folders that killed measurements left on this machine, and put its settings back; or
+    /// put back settings and files of the hosts of an inventory
     Clean(CleanTestbedArgs),
 }
 
@@ -49,6 +51,9 @@ pub struct CheckTestbedArgs {
 
 #[derive(Debug, Args)]
 pub struct CleanTestbedArgs {
+    /// Put back what is left on the hosts of this inventory, instead of on this machine
+    #[arg(value_name = "FILE")]
+    pub inventory: Option<PathBuf>,
     /// Only say what would be removed
     #[arg(long)]
     pub dry_run: bool,

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -14,7 +14,7 @@ use fullview_bench::rates::{
     RatesReport, RouteTable, RoutesPlan, TrialArchive, TurnLog, answers, graphs, notes, page, result_files,
     table,
 };
-use fullview_bench::remote::{DeviceKind, RemoteLab, Wiring};
+use fullview_bench::remote::{DeviceKind, HOOKS, LabOptions, RemoteLab, Wiring};
 use fullview_bench::served::Hello;
 use fullview_router::error::BadInput;
 use fullview_router::{log, progress};
@@ -36,7 +36,7 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     let resume = || TurnLog::resume(&args.out, settings.clone()).map_err(|error| BadInput(error.to_string()));
     let known = args.resume.then(resume).transpose()?;
     let stop = campaign::stop_on_signal()?;
-    let mut lab = lab(args, wiring, &wanted.devices)?;
+    let mut lab = lab(args, wiring, &wanted.devices, &stop)?;
     let profiling = Profiling::of(args, lab.as_ref())?;
     let (mut archive, mut turns) = match known {
         Some(turns) => (TrialArchive::resume(&args.out, &turns.keys())?, turns),
@@ -140,7 +140,9 @@ fn remove_results(folder: &Path) -> anyhow::Result<()> {
         .flatten()
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let profiles = listed.filter(|name| is_profile_file(name));
-    result_files().into_iter().chain(profiles).try_for_each(|name| remove(&folder.join(name)))
+    result_files().into_iter().chain(profiles).try_for_each(|name| remove(&folder.join(name)))?;
+    let hooks = fs::read_dir(folder.join(HOOKS)).into_iter().flatten().flatten();
+    hooks.map(|entry| entry.path()).try_for_each(|path| remove(&path))
 }
 
 /// Removes a file if it is there.
@@ -153,10 +155,19 @@ fn remove(file: &Path) -> anyhow::Result<()> {
     }
 }
 
-fn lab(args: &RatesArgs, wiring: Option<Wiring>, devices: &[String]) -> anyhow::Result<Box<dyn RateLab>> {
+fn lab(
+    args: &RatesArgs,
+    wiring: Option<Wiring>,
+    devices: &[String],
+    stop: &Arc<AtomicBool>,
+) -> anyhow::Result<Box<dyn RateLab>> {
     let program = std::env::current_exe().context("the path of this program")?;
     Ok(match wiring {
-        Some(wiring) => Box::new(RemoteLab::connect(wiring, args.size, Duration::from_secs(args.patience))?),
+        Some(wiring) => {
+            let patience = Duration::from_secs(args.patience);
+            let (size, out, stop) = (args.size, args.out.clone(), Arc::clone(stop));
+            Box::new(RemoteLab::connect(wiring, LabOptions { size, patience, out, stop })?)
+        }
         None => {
             let lab = NamespaceLab::new(program, args.size, args.command.clone())?;
             lab.check(devices)?;
@@ -197,7 +208,11 @@ fn devices(args: &RatesArgs, wiring: Option<&Wiring>) -> anyhow::Result<Vec<Stri
         ))
         .into());
     }
-    let is_wanted = |device: &String| args.devices.contains(device) || commands.contains(device);
+    // A block of images needs its control.
+    let control = wiring.filter(|wiring| wiring.has_images()).and_then(|wiring| wiring.inventory.control());
+    let is_control = |device: &String| control.is_some_and(|control| control.name == *device);
+    let is_wanted =
+        |device: &String| args.devices.contains(device) || commands.contains(device) || is_control(device);
     Ok(all.into_iter().filter(is_wanted).collect())
 }
 

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use fullview_bench::remote::{BedCheck, Wiring, draw_svg, draw_text, read_inventory, serve_agent};
+use fullview_bench::remote::{
+    BedCheck, Wiring, draw_svg, draw_text, put_back_on_nodes, put_back_settings, read_inventory, serve_agent,
+};
 use fullview_bench::testbed::{Leftover, LeftoverKind, remove_leftovers};
 use fullview_router::error::BadInput;
 
@@ -50,7 +52,10 @@ fn check(args: &CheckTestbedArgs) -> anyhow::Result<Exit> {
 }
 
 fn clean(args: &CleanTestbedArgs) -> anyhow::Result<Exit> {
-    let found = remove_leftovers(args.dry_run)?;
+    let found = match &args.inventory {
+        Some(path) => put_back_on_nodes(&read(path)?, args.dry_run)?,
+        None => found_here(args.dry_run)?,
+    };
     if args.json {
         let shown = serde_json::json!({ "dry_run": args.dry_run, "found": found });
         writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&shown)?)?;
@@ -62,13 +67,21 @@ fn clean(args: &CleanTestbedArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+fn found_here(dry_run: bool) -> anyhow::Result<Vec<Leftover>> {
+    let settings = put_back_settings(dry_run).context("/run/fullview-testbed")?;
+    let settings = settings.into_iter().map(|name| Leftover { kind: LeftoverKind::Setting, name });
+    Ok(settings.chain(remove_leftovers(dry_run)?).collect())
+}
+
 fn line(leftover: &Leftover, dry_run: bool) -> String {
-    let done = if dry_run { "would remove" } else { "removed" };
+    let (done, back) = if dry_run { ("would remove", "would put back") } else { ("removed", "put back") };
     let name = &leftover.name;
     match leftover.kind {
         LeftoverKind::Namespace => format!("{done} network namespace {name}"),
         LeftoverKind::Process => format!("{done} process {name}"),
         LeftoverKind::Folder => format!("{done} folder {name}"),
+        LeftoverKind::Setting => format!("{back} {name}"),
+        LeftoverKind::File => format!("{back} file {name}"),
         LeftoverKind::NotOurs => {
             format!("kept network namespace {name}: it is not the one that was recorded under this name")
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fullview_testnet::{Node, Program, cable, eventually, find};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// A host.
@@ -60,11 +61,24 @@ impl SshHosts {
         fs::write(self.path("ssh_config"), text).unwrap();
     }
 
+    /// Ends everything on a host, its server included, and starts the server again.
+    pub fn restart(&mut self, name: &str) {
+        let host = self.hosts.iter().position(|host| host.name == name).unwrap();
+        self.hosts[host]._sshd = None;
+        for (id, _) in processes_in(&self.hosts[host].node) {
+            // It may have ended with the one before.
+            let _ = kill_process(Pid::from_raw(id).unwrap(), Signal::KILL);
+        }
+        self.start_server(host);
+    }
+
     fn start_server(&mut self, host: usize) {
         let folder = self.folder.path();
         let host = &mut self.hosts[host];
         let host_key = folder.join(format!("{}-key", host.name));
-        key(&host_key);
+        if !host_key.exists() {
+            key(&host_key);
+        }
         let config = folder.join(format!("{}-sshd", host.name));
         let text = format!(
             "ListenAddress {}\nHostKey {}\nAuthorizedKeysFile {}/authorized_keys\nStrictModes no\nPidFile none\nUsePAM no\n\
@@ -130,6 +144,15 @@ impl SshNode {
         commands
     }
 
+    /// Kills what runs there as a crash would, except for the server and its sessions.
+    pub fn crash_work(&self) {
+        let all = processes_in(&self.node).into_iter();
+        for (id, _) in all.filter(|(_, command)| !command.contains("sshd")) {
+            // It may have ended with the one before.
+            let _ = kill_process(Pid::from_raw(id).unwrap(), Signal::KILL);
+        }
+    }
+
     /// A setting of an interface.
     pub fn setting(&self, interface: &str, name: &str) -> String {
         let path = format!("/proc/sys/net/ipv4/conf/{interface}/{name}");
@@ -139,6 +162,11 @@ impl SshNode {
 
 /// The commands of all processes in a namespace.
 pub fn commands_in(node: &Node) -> Vec<String> {
+    processes_in(node).into_iter().map(|(_, command)| command).collect()
+}
+
+/// The same with their numbers.
+pub fn processes_in(node: &Node) -> Vec<(i32, String)> {
     let inode = |path: PathBuf| fs::metadata(path).map(|metadata| metadata.ino()).ok();
     let own = node.run(move || inode("/proc/thread-self/ns/net".into())).unwrap();
     let this = std::process::id().to_string();
@@ -150,7 +178,8 @@ pub fn commands_in(node: &Node) -> Vec<String> {
     });
     let command = |process: fs::DirEntry| {
         let bytes = fs::read(process.path().join("cmdline")).ok().filter(|bytes| !bytes.is_empty())?;
-        Some(String::from_utf8_lossy(&bytes).replace('\0', " "))
+        let id = process.file_name().to_str()?.parse().ok()?;
+        Some((id, String::from_utf8_lossy(&bytes).replace('\0', " ")))
     };
     ours.filter_map(command).collect()
 }

@@ -4,7 +4,10 @@
 
 mod clean;
 mod examples;
+mod hooks;
 mod hosts;
+mod images;
 mod phases;
+mod prepared;
 mod questions;
 mod remote;

@@ -71,7 +71,7 @@ fn add(
     let mut made = Vec::new();
     for rates in report.devices.iter().take_while(|_| !stop.load(Ordering::Relaxed)) {
         bar.set_message(format!("profile of {}", rates.device));
-        made.push((rates.device.clone(), window.profile(lab, rates, stop)));
+        made.push((rates.device.clone(), window.profile(lab, rates)));
         bar.inc(1);
     }
     bar.finish_and_clear();

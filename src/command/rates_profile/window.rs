@@ -1,7 +1,5 @@
 //! The window in which a device is profiled, at a fixed load.
 
-use std::sync::atomic::AtomicBool;
-
 use anyhow::Context;
 use fullview_bench::rates::{DeviceRates, RateLab, RateTrial, RatesCampaign, persist};
 use fullview_profile::CoreProfile;
@@ -24,14 +22,9 @@ pub struct ProfileWindow<'c> {
 
 impl ProfileWindow<'_> {
     /// Starts the device again, and observes its core while it forwards. The trial is none of those that count.
-    pub fn profile(
-        &self,
-        lab: &mut dyn RateLab,
-        rates: &DeviceRates,
-        stop: &AtomicBool,
-    ) -> anyhow::Result<WindowProfile> {
+    pub fn profile(&self, lab: &mut dyn RateLab, rates: &DeviceRates) -> anyhow::Result<WindowProfile> {
         let load = self.load(rates).context("it has no rates")?;
-        let (profile, trial) = persist(lab, stop, |lab| {
+        let (profile, trial) = persist(lab, |lab| {
             let mut running = lab.start(&rates.device)?;
             self.campaign.questions.prepare(running.as_mut())?;
             running.profile(load, SECONDS)

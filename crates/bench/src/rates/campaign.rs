@@ -6,8 +6,9 @@ use fullview_lab::search::{SearchConfig, SearchGoal, receive_rate, search};
 use indicatif::ProgressBar;
 
 use super::archive::TrialArchive;
+use super::blocks::contrasts;
 use super::error::RatesError;
-use super::lab::RateLab;
+use super::lab::{RateDevice, RateLab};
 use super::latency::{LatencyTurn, LevelLatency};
 use super::latency_level::loads;
 use super::measurer::DeviceMeasurer;
@@ -76,6 +77,7 @@ impl RatesCampaign {
             }
             progress.end();
         }
+        report.blocks = contrasts(&report);
         Ok(report)
     }
 
@@ -92,7 +94,7 @@ impl RatesCampaign {
         }
         bar.set_message("the generator alone");
         let most = self.most_load.unwrap_or(f64::INFINITY);
-        let largest = persist(lab, stop, |lab| lab.largest_load([SMALLEST, most], self.trial_seconds, stop))?;
+        let largest = persist(lab, |lab| lab.largest_load([SMALLEST, most], self.trial_seconds, stop))?;
         turns.begin(largest)?;
         Ok(largest)
     }
@@ -121,6 +123,7 @@ impl RatesCampaign {
             interrupted: false,
             testbed: lab.facts.clone(),
             devices,
+            blocks: vec![],
             profile: None,
             lab,
         }
@@ -140,12 +143,11 @@ impl RatesCampaign {
 /// Asks a lab again when hosts that were lost meanwhile are back.
 pub fn persist<T>(
     lab: &mut dyn RateLab,
-    stop: &AtomicBool,
     mut ask: impl FnMut(&mut dyn RateLab) -> Result<T, RatesError>,
 ) -> Result<T, RatesError> {
     for _ in 0..ATTEMPTS {
         match ask(lab) {
-            Err(lost) if lost.is_lost() => lab.recover(stop).map_err(|again| lost.not_back(again))?,
+            Err(lost) if lost.is_lost() => lab.recover().map_err(|again| lost.not_back(again))?,
             answer => return answer,
         }
     }
@@ -195,7 +197,7 @@ impl DeviceTurn<'_> {
                 [searched.as_ref().err(), latency.as_ref().err()].into_iter().flatten().find(|e| e.is_lost());
             if let Some(error) = lost.filter(|_| repeated.len() < ATTEMPTS) {
                 repeated.push(reason(error));
-                match lab.recover(stop) {
+                match lab.recover() {
                     Ok(()) => continue,
                     Err(error) => searched = Err(error),
                 }
@@ -215,18 +217,34 @@ impl DeviceTurn<'_> {
     ) -> Result<DeviceSearch, RatesError> {
         let DeviceTurn { campaign, largest, repetition, device } = *self;
         let mut running = lab.start(device)?;
-        let routes = campaign.questions.prepare(running.as_mut())?;
-        let mut measurer =
-            DeviceMeasurer { running: running.as_mut(), device, repetition, archive, stop, progress };
+        running.begin(repetition)?;
+        let searched = self.search_on(running.as_mut(), archive, stop, progress);
+        let ended = if stop.load(Ordering::Relaxed) { Ok(()) } else { running.end() };
+        drop(running);
+        // What ended a search is more than what failed after it.
+        let mut searched = searched.and_then(|searched| ended.map(|()| searched))?;
+        campaign.questions.converge(lab, device, largest, &mut searched, stop)?;
+        Ok(searched)
+    }
+
+    /// The search on a device that runs, with what is asked of it beside.
+    fn search_on(
+        &self,
+        running: &mut dyn RateDevice,
+        archive: &mut TrialArchive,
+        stop: &AtomicBool,
+        progress: &mut SearchProgress<'_>,
+    ) -> Result<DeviceSearch, RatesError> {
+        let DeviceTurn { campaign, largest, repetition, device } = *self;
+        let routes = campaign.questions.prepare(running)?;
+        let mut measurer = DeviceMeasurer { running, device, repetition, archive, stop, progress };
         let results = search(campaign.config(largest), &mut measurer, campaign.most_seconds)?;
         let receive = receive_rate(&mut measurer, largest, campaign.trial_seconds, RECEIVE_TRIALS)?;
         let loads = CampaignLoads { largest, trial_seconds: campaign.trial_seconds };
         let mut searched = DeviceSearch::new(repetition, results, receive);
         searched.routes = routes;
         campaign.questions.ask(loads, &mut measurer, &mut searched)?;
-        campaign.questions.finish(running.as_mut(), &mut searched)?;
-        drop(running);
-        campaign.questions.converge(lab, device, largest, &mut searched, stop)?;
+        campaign.questions.finish(running, &mut searched)?;
         Ok(searched)
     }
 

@@ -37,7 +37,7 @@ pub trait RateLab {
     fn converge(&mut self, device: &str, plan: ConvergencePlan<'_>) -> Result<Vec<Convergence>, RatesError>;
 
     /// Makes the lab whole again after a host was lost.
-    fn recover(&mut self, _stop: &AtomicBool) -> Result<(), RatesError> {
+    fn recover(&mut self) -> Result<(), RatesError> {
         Ok(())
     }
 
@@ -47,6 +47,16 @@ pub trait RateLab {
 
 /// A device that runs.
 pub trait RateDevice {
+    /// Does what the lab does before and during the search of a repetition.
+    fn begin(&mut self, _repetition: u32) -> Result<(), RatesError> {
+        Ok(())
+    }
+
+    /// Does what the lab does after it.
+    fn end(&mut self) -> Result<(), RatesError> {
+        Ok(())
+    }
+
     /// Offers a load, and counts what comes out until no more comes.
     fn trial(&mut self, load: f64, seconds: f64) -> Result<RateTrial, RatesError>;
 
@@ -74,6 +84,8 @@ pub struct LabDescription {
     pub frame_bytes: Vec<usize>,
     /// What devices are that their names do not say.
     pub devices: BTreeMap<String, String>,
+    /// The device with which the others are compared block by block.
+    pub control: Option<String>,
     /// Sections of the page, in Markdown.
     pub sections: String,
     /// The same for programs.

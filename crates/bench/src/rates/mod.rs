@@ -13,6 +13,8 @@
 
 mod archive;
 mod bed;
+mod block_contrast;
+mod blocks;
 mod burst_page;
 mod bursts;
 mod cable;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use fullview_lab::stats::median;
 
+use super::blocks;
 use super::burst_page;
 use super::convergence_page;
 use super::latency_page::latency_section;
@@ -49,7 +50,7 @@ pub fn page(report: &RatesReport) -> String {
 
 /// What was asked beside the rates, as sections of the page.
 pub fn answers(report: &RatesReport) -> String {
-    [route_page::section, burst_page::section, convergence_page::section]
+    [blocks::section, route_page::section, burst_page::section, convergence_page::section]
         .map(|section| section(report))
         .concat()
 }

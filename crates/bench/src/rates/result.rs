@@ -5,6 +5,7 @@ use fullview_lab::stats::median;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::block_contrast::BlockContrast;
 use super::bursts::LongestBurst;
 use super::convergence::Convergence;
 use super::error::RatesError;
@@ -86,6 +87,9 @@ pub struct RatesReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub testbed: Option<Value>,
     pub devices: Vec<DeviceRates>,
+    /// Against the control, if there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<BlockContrast>,
     /// Where the time goes, if that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Value>,

@@ -10,18 +10,20 @@ use std::time::Duration;
 use super::agent_device::AgentDevice;
 use super::claim::InterfaceClaim;
 use super::counter::PacketCounter;
+use super::declared::{DeclaredSetting, TunedSetting};
 use super::dut_links::DutLinks;
 use super::dut_profile::DutProfile;
 use super::dut_routes::DutRoutes;
 use super::machine::facts;
+use super::machine_settings::declared_tuning;
 use super::marks::exchange;
 use super::offers::offer;
 use super::probing::{ProbedPackets, probe};
-use super::protocol::{AgentReply, AgentRequest, ProbeRequest, ProbedLoad, Traffic};
+use super::protocol::{AgentReply, AgentRequest, ProbeRequest, ProbedLoad, Traffic, TuneRequest};
 use super::requests::RequestLines;
 use super::traces::{StampCaptures, now, trace};
-use super::tuning::tuning;
-use super::undo::Changes;
+use super::tuning::{Tuning, tuning};
+use super::undo::{Changes, put_back_settings};
 use crate::rates::memory_of;
 
 /// A device that sends without end is not waited for.
@@ -36,9 +38,12 @@ struct Agent {
     links: Option<DutLinks>,
     routes: Option<DutRoutes>,
     device: Option<AgentDevice>,
+    device_tuning: Changes,
     counters: Vec<PacketCounter>,
     captures: Option<StampCaptures>,
     traffic: Traffic,
+    /// Settings that have to keep their declared values until the agent ends.
+    declared: Vec<DeclaredSetting>,
     host: Changes,
     claims: Vec<InterfaceClaim>,
 }
@@ -65,14 +70,19 @@ impl Agent {
             AgentRequest::Facts => AgentReply::Facts(Box::new(facts()?)),
             AgentRequest::Exchange(request) => AgentReply::Heard(exchange(&request)?),
             AgentRequest::Claim(interfaces) => {
-                let claims = interfaces.iter().map(|interface| InterfaceClaim::new(interface));
-                self.claims = claims.collect::<Result<_, _>>()?;
+                self.claim(&interfaces)?;
+                put_back_settings(false)?;
                 AgentReply::Done
             }
-            AgentRequest::Tuning(interfaces) => AgentReply::Tuning(tuning(&interfaces)),
+            AgentRequest::Clean { interfaces, dry_run } => {
+                self.claim(&interfaces)?;
+                AgentReply::PutBack(put_back_settings(dry_run)?)
+            }
+            AgentRequest::Tuning(interfaces) => AgentReply::Tuning(self.tuning(&interfaces)),
+            AgentRequest::Tune(request) => AgentReply::Tuned(self.tune(request)?),
             AgentRequest::Host(interfaces) => self.prepare(&interfaces)?,
             AgentRequest::Device(request) => {
-                self.stop();
+                self.end_device();
                 self.device = Some(AgentDevice::start(&request)?);
                 AgentReply::Done
             }
@@ -160,12 +170,39 @@ impl Agent {
         })
     }
 
-    /// Ends the device, after what works on it.
+    /// Ends the device, and puts back what was set for it.
     fn stop(&mut self) {
+        self.end_device();
+        self.device_tuning = Changes::default();
+    }
+
+    /// Ends the device, after what works on it.
+    fn end_device(&mut self) {
         self.profile = None;
         self.links = None;
         self.routes = None;
         self.device = None;
+    }
+
+    fn claim(&mut self, interfaces: &[String]) -> Result<(), AgentError> {
+        let claims = interfaces.iter().map(|interface| InterfaceClaim::new(interface));
+        self.claims = claims.collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    /// With the declared settings, of which any can be there.
+    fn tuning(&self, interfaces: &[String]) -> Tuning {
+        tuning(interfaces).into_iter().chain(declared_tuning(&self.declared)).collect()
+    }
+
+    fn tune(&mut self, request: TuneRequest) -> Result<Vec<TunedSetting>, AgentError> {
+        let changes = if request.of_device { &mut self.device_tuning } else { &mut self.host };
+        let apply = |one: &DeclaredSetting| one.apply(request.may_set, changes);
+        let tuned = request.settings.iter().map(apply).collect::<Result<_, _>>()?;
+        if !request.of_device {
+            self.declared = request.settings;
+        }
+        Ok(tuned)
     }
 
     fn process(&self) -> Option<u32> {

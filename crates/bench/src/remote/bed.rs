@@ -5,9 +5,11 @@ use std::thread;
 use serde::Serialize;
 
 use super::connection::AgentConnection;
+use super::declared::{DeclaredTuning, TunedSetting};
 use super::error::RemoteError;
 use super::inventory::{InterfaceSettings, NodeSettings};
-use super::protocol::{AgentReply, AgentRequest, InterfaceFacts, NodeFacts};
+use super::laid_files::put_back_files;
+use super::protocol::{AgentReply, AgentRequest, InterfaceFacts, NodeFacts, TuneRequest};
 use super::shell::{RemoteLines, output};
 use super::ssh::SshHost;
 use super::tuning::{Tuning, difference};
@@ -16,6 +18,8 @@ use super::wiring::{PortPlace, Wiring};
 /// A node. The fields are dropped in this order.
 pub struct ConnectedNode {
     lines: Option<RemoteLines>,
+    /// Declared settings with their values before.
+    tuned: Vec<TunedSetting>,
     pub agent: Option<AgentConnection>,
     /// What a node without an agent says it is.
     pub system: String,
@@ -39,6 +43,8 @@ pub struct RecordedNode {
     pub facts: Option<NodeFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tuning: Option<Tuning>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tuned: Vec<TunedSetting>,
 }
 
 impl ConnectedNode {
@@ -47,7 +53,7 @@ impl ConnectedNode {
         let host = SshHost::connect(settings, wiring.inventory.ssh.config.as_deref())?;
         let system = output(&host, "uname -srm")?;
         let agent = settings.agent.then(|| AgentConnection::start(&host, settings)).transpose()?;
-        Ok(ConnectedNode { lines: None, agent, system, host })
+        Ok(ConnectedNode { lines: None, tuned: Vec::new(), agent, system, host })
     }
 
     pub fn interface(&self, name: &str) -> Option<&InterfaceFacts> {
@@ -82,17 +88,21 @@ impl RemoteBed {
     fn prepare(&mut self) -> Result<(), RemoteError> {
         for (node, settings) in self.nodes.iter().zip(&self.wiring.inventory.nodes) {
             if let Some(agent) = &node.agent {
-                agent.ask(&AgentRequest::Claim(names(settings)))?;
+                agent.ask(&AgentRequest::Claim(settings.interface_names()))?;
             }
         }
         for (node, settings) in self.nodes.iter_mut().zip(&self.wiring.inventory.nodes) {
             if let (Some(agent), true) = (&node.agent, settings.role.is_host()) {
-                agent.ask(&AgentRequest::Host(names(settings)))?;
+                agent.ask(&AgentRequest::Host(settings.interface_names()))?;
             }
             if !(settings.start.is_empty() && settings.stop.is_empty()) {
                 node.lines = Some(RemoteLines::start(&node.host, &settings.start, &settings.stop)?);
             }
+            if let (Some(agent), Some(tuning)) = (&node.agent, &settings.tuning) {
+                node.tuned = tune(agent, settings, tuning, false)?;
+            }
         }
+        put_back_files(&self.nodes[self.wiring.dut].host, &self.wiring.inventory.devices, false)?;
         self.count()?;
         self.tuning = self.read_tuning()?;
         Ok(())
@@ -101,7 +111,7 @@ impl RemoteBed {
     fn read_tuning(&self) -> Result<Vec<Option<Tuning>>, RemoteError> {
         let read = |(node, settings): (&ConnectedNode, &NodeSettings)| {
             let Some(agent) = &node.agent else { return Ok(None) };
-            match agent.ask(&AgentRequest::Tuning(names(settings)))? {
+            match agent.ask(&AgentRequest::Tuning(settings.interface_names()))? {
                 AgentReply::Tuning(tuning) => Ok(Some(tuning)),
                 other => Err(agent.unexpected(&other)),
             }
@@ -168,6 +178,7 @@ impl RemoteBed {
             system: node.system.clone(),
             facts: node.agent.as_ref().map(|agent| agent.facts.clone()),
             tuning,
+            tuned: node.tuned.clone(),
         };
         let tuning = self.tuning.iter().cloned();
         self.nodes.iter().zip(&self.wiring.inventory.nodes).zip(tuning).map(record).collect()
@@ -180,8 +191,18 @@ fn unchanged(node: &str, before: &Option<Tuning>, now: &Option<Tuning>) -> Resul
     Err(RemoteError::Changed { node: node.into(), setting, before, now })
 }
 
-fn names(settings: &NodeSettings) -> Vec<String> {
-    settings.interfaces.iter().map(|interface| interface.name.clone()).collect()
+/// Has a node compare and set what is declared: until the agent ends, or with the device.
+pub fn tune(
+    agent: &AgentConnection,
+    node: &NodeSettings,
+    tuning: &DeclaredTuning,
+    of_device: bool,
+) -> Result<Vec<TunedSetting>, RemoteError> {
+    let (settings, may_set) = (tuning.settings(&node.interface_names()), node.set_tuning);
+    match agent.ask(&AgentRequest::Tune(TuneRequest { settings, may_set, of_device }))? {
+        AgentReply::Tuned(tuned) => Ok(tuned),
+        other => Err(agent.unexpected(&other)),
+    }
 }
 
 /// Connects to every node, at once.

@@ -112,7 +112,8 @@ fn copy(host: &SshHost) -> Result<(String, RemoteFolder), RemoteError> {
     if same { Ok((program, folder)) } else { Err(RemoteError::Checksum { node: host.node.clone() }) }
 }
 
-fn checksum(program: &Path) -> std::io::Result<String> {
+/// What `sha256sum` prints of a file here.
+pub fn checksum(program: &Path) -> std::io::Result<String> {
     let done = Command::new("sha256sum").arg(program).output()?;
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }

@@ -59,6 +59,26 @@ pub enum RemoteError {
         "{node}: {setting} was changed since the measurement began, from {before:?} to {now:?}; set it back, or set it in the node's start lines and begin anew"
     )]
     Changed { node: String, setting: String, before: String, now: String },
+    #[error("{node}: the command {when} the search, `{command}`, {failure}")]
+    Command { node: String, command: String, when: &'static str, failure: String },
+    #[error("{}: {error}", path.display())]
+    HookOutput { path: PathBuf, error: io::Error },
+    #[error("{node}: the command that installs the image of {device} {failure}")]
+    NotInstalled { node: String, device: String, failure: String },
+    #[error(
+        "{node}: the image of {device} does not run {seconds} s after it was installed: `{command}` has to print \
+         {expected:?}, and {found}"
+    )]
+    NotRunning {
+        node: String,
+        device: String,
+        seconds: u64,
+        command: String,
+        expected: String,
+        found: String,
+    },
+    #[error("there is no node {node} here")]
+    NoNode { node: String },
     #[error("{0}")]
     Testbed(#[from] TestbedError),
 }

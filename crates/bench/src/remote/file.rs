@@ -14,5 +14,10 @@ pub fn read_inventory(path: &Path) -> Result<Wiring, RemoteError> {
         toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     inventory.ssh.config = inventory.ssh.config.map(|config| folder.join(config));
+    for device in &mut inventory.devices {
+        let files = std::mem::take(&mut device.files).into_iter();
+        device.files = files.map(|(here, there)| (folder.join(here), there)).collect();
+        device.placed_files().map_err(wrong)?;
+    }
     Wiring::of(inventory).map_err(wrong)
 }

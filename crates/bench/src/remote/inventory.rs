@@ -1,10 +1,13 @@
 //! The inventory of a test bed: hosts, wires and devices.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+
+use super::declared::DeclaredTuning;
 
 /// A file of `fullview rates --testbed`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -17,6 +20,32 @@ pub struct Inventory {
     /// Pairs of `NODE:INTERFACE`.
     pub wires: Vec<[String; 2]>,
     pub devices: Vec<DeviceSettings>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookSettings>,
+}
+
+/// When a hook runs, relative to the search of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HookTime {
+    Before,
+    During,
+    After,
+}
+
+/// A command on a node whose output is kept.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HookSettings {
+    pub node: String,
+    pub when: HookTime,
+    /// For `sh`.
+    pub command: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<u64>,
+    /// Only these; without it, all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<String>,
 }
 
 /// How nodes are connected to.
@@ -62,6 +91,12 @@ pub struct NodeSettings {
     #[serde(default = "usual_settle")]
     pub settle_ms: u64,
     pub interfaces: Vec<InterfaceSettings>,
+    /// Settings of the machine that are verified, and set with `set-tuning`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuning: Option<DeclaredTuning>,
+    /// Whether declared settings that differ are set, and put back at the end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub set_tuning: bool,
     /// Lines for its shell, before the first device and after the last one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub start: Vec<String>,
@@ -108,6 +143,24 @@ pub enum DeviceKind {
     Off,
 }
 
+/// Something that a command installs, after which the host may start again.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ImageSettings {
+    /// For `sh`.
+    pub install: String,
+    /// Prints what runs.
+    pub running: String,
+    /// What that prints if the image runs.
+    pub expected: String,
+    /// How long the first may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install_seconds: Option<u64>,
+    /// How long it may take after it until the image runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_seconds: Option<u64>,
+}
+
 /// A device that is measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -120,6 +173,18 @@ pub struct DeviceSettings {
     /// Further arguments of `fullview forward`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// What has to run on the node, where that takes long to change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageSettings>,
+    /// Whether every block has it, and the others are compared with it block by block.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub control: bool,
+    /// Files and folders, relative to the inventory, with their paths on the node while it is measured.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<PathBuf, String>,
+    /// Settings of the node while it is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuning: Option<DeclaredTuning>,
     /// Lines for the shell of the node, before and after it is measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub start: Vec<String>,
@@ -133,6 +198,13 @@ fn yes() -> bool {
 
 fn usual_settle() -> u64 {
     50
+}
+
+impl Inventory {
+    /// The device with which the others are compared.
+    pub fn control(&self) -> Option<&DeviceSettings> {
+        self.devices.iter().find(|device| device.control)
+    }
 }
 
 impl NodeRole {
@@ -153,6 +225,11 @@ impl NodeRole {
 }
 
 impl NodeSettings {
+    /// The names of its interfaces.
+    pub fn interface_names(&self) -> Vec<String> {
+        self.interfaces.iter().map(|interface| interface.name.clone()).collect()
+    }
+
     /// Whether packets start at this interface.
     pub fn sends(&self, interface: &InterfaceSettings) -> bool {
         match self.role {

@@ -1,5 +1,7 @@
 //! Measures devices between hosts that are connected by ssh.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,11 +11,15 @@ use serde_json::json;
 use super::bed::{RecordedNode, RemoteBed};
 use super::drawing::draw_text;
 use super::error::RemoteError;
-use super::inventory::DeviceSettings;
-use super::page::machines;
+use super::hooks::DeviceHooks;
+use super::image_install::ImageInstall;
+use super::inventory::{DeviceSettings, ImageSettings, Inventory};
+use super::laid_files::laid_files;
+use super::page::{declared_settings, hooks as hook_section, machines};
 use super::protocol::AgentRequest;
 use super::remote_device::{RemoteDevice, hosts};
 use super::remote_failures::RemoteFailures;
+use super::shell::output;
 use super::wiring::Wiring;
 use crate::rates::{
     ALL, Convergence, ConvergencePlan, LabDescription, NO_REAL_TIME, ROOM, RateDevice, RateLab, RatesError,
@@ -33,17 +39,26 @@ pub struct RemoteLab {
     /// Nothing after a host was lost, until all are there again.
     bed: Option<RemoteBed>,
     nodes: Vec<RecordedNode>,
-    size: FrameSize,
-    /// How long a host may be away.
-    patience: Duration,
+    options: LabOptions,
+}
+
+/// What a campaign wants of its hosts.
+pub struct LabOptions {
+    /// The size of all frames.
+    pub size: FrameSize,
+    /// How long a lost host may be away.
+    pub patience: Duration,
+    /// The folder of the results, for what hooks print.
+    pub out: PathBuf,
+    pub stop: Arc<AtomicBool>,
 }
 
 impl RemoteLab {
-    /// Connects to all nodes. `size` is that of all frames; a node that is lost may come back within `patience`.
-    pub fn connect(wiring: Wiring, size: FrameSize, patience: Duration) -> Result<RemoteLab, RemoteError> {
+    /// Connects to all nodes.
+    pub fn connect(wiring: Wiring, options: LabOptions) -> Result<RemoteLab, RemoteError> {
         let bed = RemoteBed::connect(wiring.clone())?;
         let nodes = bed.record();
-        Ok(RemoteLab { wiring, bed: Some(bed), nodes, size, patience })
+        Ok(RemoteLab { wiring, bed: Some(bed), nodes, options })
     }
 
     fn bed(&self) -> Result<&RemoteBed, RatesError> {
@@ -73,36 +88,76 @@ impl RemoteLab {
         Ok(2 * held > TRIALS)
     }
 
+    /// Has the image of a device run. Everything on the hosts is put back before another one is installed.
+    fn have_image(&mut self, name: &str) -> Result<(), RatesError> {
+        let Some(image) = self.device(name)?.image.clone() else { return Ok(()) };
+        if self.bed.is_none() {
+            self.connect_again(self.options.patience)?;
+        }
+        let host = &self.bed()?.nodes[self.wiring.dut].host;
+        if output(host, &image.running).map_err(hosts)? == image.expected.trim() {
+            return Ok(());
+        }
+        self.bed = None;
+        self.install(name, &image)?;
+        self.connect_again(self.options.patience)
+    }
+
+    fn install(&self, name: &str, image: &ImageSettings) -> Result<(), RatesError> {
+        let Inventory { nodes, ssh, .. } = &self.wiring.inventory;
+        let (node, device, config) = (&nodes[self.wiring.dut], self.device(name)?, ssh.config.as_deref());
+        let installed = ImageInstall { node, config, device, image, stop: &self.options.stop }.run();
+        installed.map_err(|error| RatesError::Hosts(Box::new(error)))
+    }
+
+    /// Connects to all nodes again, for at most so long.
+    fn connect_again(&mut self, patience: Duration) -> Result<(), RatesError> {
+        let began = Instant::now();
+        loop {
+            match RemoteBed::connect(self.wiring.clone()) {
+                Ok(bed) => {
+                    self.bed = Some(bed);
+                    return Ok(());
+                }
+                Err(error) if began.elapsed() >= patience => return Err(hosts(error)),
+                Err(_) if self.options.stop.load(Ordering::Relaxed) => return Err(RatesError::Stopped),
+                Err(_) => thread::sleep(AGAIN),
+            }
+        }
+    }
+
     fn start_device(&self, name: &str) -> Result<RemoteDevice<'_>, RatesError> {
         let settings = self.device(name)?;
         self.bed()?.check_tuning().map_err(hosts)?;
-        let device = RemoteDevice::start(self.bed()?, settings, self.size).map_err(hosts)?;
+        let device = RemoteDevice::start(self.bed()?, settings, self.options.size).map_err(hosts)?;
         device.wait()?;
         Ok(device)
     }
 }
 
 impl RateLab for RemoteLab {
-    /// The least of what it holds with each device: some devices slow their neighbour down.
+    /// The least of what it holds with each device: some devices slow their neighbour down. Of images only the last one is
+    /// asked twice, because each change takes long.
     fn largest_load(
         &mut self,
         [smallest, most]: [f64; 2],
         seconds: f64,
         stop: &AtomicBool,
     ) -> Result<f64, RatesError> {
-        let names: Vec<String> =
-            self.wiring.inventory.devices.iter().map(|device| device.name.clone()).collect();
+        let devices = &self.wiring.inventory.devices;
+        let mut names: Vec<String> = devices.iter().map(|device| device.name.clone()).collect();
+        let has_images = self.wiring.has_images();
         let mut load = most;
         for name in &names {
-            if stop.load(Ordering::Relaxed) {
-                return Err(RatesError::Stopped);
-            }
+            stopped(stop)?;
+            self.have_image(name)?;
             load = load.min(ROOM * self.limit(name, seconds)?);
         }
+        if has_images {
+            names.drain(..names.len() - 1);
+        }
         while load >= 2.0 * smallest {
-            if stop.load(Ordering::Relaxed) {
-                return Err(RatesError::Stopped);
-            }
+            stopped(stop)?;
             let held = names.iter().map(|name| self.holds(name, load, seconds));
             if held.collect::<Result<Vec<bool>, _>>()?.into_iter().all(|held| held) {
                 return Ok(load);
@@ -127,40 +182,43 @@ impl RateLab for RemoteLab {
     }
 
     fn start(&mut self, device: &str) -> Result<Box<dyn RateDevice + '_>, RatesError> {
-        Ok(Box::new(self.start_device(device)?))
+        self.have_image(device)?;
+        let mut started = self.start_device(device)?;
+        started.hooks = Some(DeviceHooks::new(self.bed()?, &self.options.out, device));
+        Ok(Box::new(started))
     }
 
     fn converge(&mut self, device: &str, plan: ConvergencePlan<'_>) -> Result<Vec<Convergence>, RatesError> {
+        self.have_image(device)?;
         converge(&mut RemoteFailures::new(self.start_device(device)?)?, plan)
     }
 
     /// Ends all connections, which the nodes notice, and connects again.
-    fn recover(&mut self, stop: &AtomicBool) -> Result<(), RatesError> {
+    fn recover(&mut self) -> Result<(), RatesError> {
         self.bed = None;
-        let began = Instant::now();
-        loop {
-            match RemoteBed::connect(self.wiring.clone()) {
-                Ok(bed) => {
-                    bed.check_recorded(&self.nodes).map_err(hosts)?;
-                    self.bed = Some(bed);
-                    return Ok(());
-                }
-                Err(error) if began.elapsed() >= self.patience => return Err(hosts(error)),
-                Err(_) if stop.load(Ordering::Relaxed) => return Err(RatesError::Stopped),
-                Err(_) => thread::sleep(AGAIN),
-            }
-        }
+        self.connect_again(self.options.patience)?;
+        // A change of images changes the system and its settings.
+        let recorded = if self.wiring.has_images() { &[] } else { &self.nodes[..] };
+        let checked = self.bed()?.check_recorded(recorded).map_err(hosts);
+        checked.inspect_err(|_| self.bed = None)
     }
 
     fn describe(&self) -> LabDescription {
         let (nodes, drawing) = (&self.nodes, draw_text(&self.wiring));
-        let sections = format!("\n## The test bed\n\n```text\n{drawing}```\n\n{}", machines(nodes));
-        let facts = json!({ "inventory": self.wiring.inventory, "nodes": nodes });
-        let frame_bytes = lengths(self.size);
+        let machines =
+            machines(nodes) + &declared_settings(nodes) + &hook_section(&self.wiring.inventory.hooks);
+        let sections = format!("\n## The test bed\n\n```text\n{drawing}```\n\n{machines}");
+        let facts = json!({ "inventory": self.wiring.inventory, "nodes": nodes, "files": laid_files(&self.wiring.inventory.devices) });
+        let frame_bytes = lengths(self.options.size);
         let refuses =
             |node: &RecordedNode| node.facts.as_ref().and_then(|facts| facts.real_time) == Some(false);
         let note = nodes.iter().any(refuses).then_some(NO_REAL_TIME);
         let (conditions, facts) = (with_priority(CONDITIONS, note), Some(facts));
-        LabDescription { conditions, frame_bytes, sections, facts, ..LabDescription::default() }
+        let control = self.wiring.inventory.control().map(|device| device.name.clone());
+        LabDescription { control, conditions, frame_bytes, sections, facts, ..LabDescription::default() }
     }
+}
+
+fn stopped(stop: &AtomicBool) -> Result<(), RatesError> {
+    if stop.load(Ordering::Relaxed) { Err(RatesError::Stopped) } else { Ok(()) }
 }

@@ -19,17 +19,27 @@ pub enum MachineError {
     File { path: PathBuf, error: io::Error },
     #[error("ip {line}: {said}; this needs root and iproute2")]
     Ip { line: String, said: String },
+    #[error("ethtool {line}: {said}; this needs root and ethtool")]
+    Ethtool { line: String, said: String },
+    #[error("/run/fullview-testbed: {0}; changes are recorded there before they are made")]
+    Journal(#[source] io::Error),
 }
 
 /// Runs `ip` with a line of words.
 pub fn ip(line: &str) -> Result<String, MachineError> {
-    let failed = |said: String| MachineError::Ip { line: line.to_owned(), said };
-    let done = Command::new("ip").args(line.split_ascii_whitespace()).output();
-    let done = done.map_err(|error| failed(error.to_string()))?;
-    if !done.status.success() {
-        return Err(failed(String::from_utf8_lossy(&done.stderr).trim().to_owned()));
-    }
-    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    run("ip", &words).map_err(|said| MachineError::Ip { line: line.to_owned(), said })
+}
+
+pub fn ethtool(words: &[&str]) -> Result<String, MachineError> {
+    run("ethtool", words).map_err(|said| MachineError::Ethtool { line: words.join(" "), said })
+}
+
+/// What a program prints, or what it says about why it failed.
+fn run(program: &str, words: &[&str]) -> Result<String, String> {
+    let done = Command::new(program).args(words).output().map_err(|error| error.to_string())?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if done.status.success() { Ok(text(&done.stdout)) } else { Err(text(&done.stderr).trim().to_owned()) }
 }
 
 /// What `ip` shows, as JSON.

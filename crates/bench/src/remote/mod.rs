@@ -4,9 +4,9 @@
 //! which sends, counts, and sets the device under test up. An agent, and every line that was run in a host's shell, ends when
 //! its input ends, and puts back what it changed: so does a host whose connection is lost.
 //!
-//! Read the modules in this order: `inventory`, `wiring`, `file`; on the hosts `protocol`, `requests`, `machine`,
-//! `tuning`, `claim`, `undo`, `agent_device`, `counter`, `marks`, `dut_routes`, `dut_links`, `dut_profile`, `traces`,
-//! `agent`; here `ssh`, `session`, `shell`, `connection`, `bed`, `check`, `remote_device`, `remote_routes`,
+//! Read the modules in this order: `declared`, `inventory`, `wiring`, `file`; on the hosts `protocol`, `requests`,
+//! `machine`, `tuning`, `claim`, `journal`, `undo`, `machine_settings`, `agent_device`, `counter`, `marks`, `dut_routes`, `dut_links`, `dut_profile`, `traces`,
+//! `agent`; here `ssh`, `session`, `shell`, `timed_command`, `connection`, `laid_files`, `bed`, `leftovers`, `hooks`, `image_install`, `check`, `remote_device`, `remote_routes`,
 //! `remote_trials`, `remote_failures`, `lab`; `layout`, `drawing`.
 
 mod agent;
@@ -16,16 +16,23 @@ mod check;
 mod claim;
 mod connection;
 mod counter;
+mod declared;
 mod drawing;
 mod dut_links;
 mod dut_profile;
 mod dut_routes;
 mod error;
 mod file;
+mod hooks;
+mod image_install;
 mod inventory;
+mod journal;
 mod lab;
+mod laid_files;
 mod layout;
+mod leftovers;
 mod machine;
+mod machine_settings;
 mod marks;
 mod offers;
 mod page;
@@ -39,6 +46,7 @@ mod requests;
 mod session;
 mod shell;
 mod ssh;
+mod timed_command;
 mod traces;
 mod tuning;
 mod undo;
@@ -50,6 +58,9 @@ pub use check::{BedCheck, NodeCheck, WireCheck, WireState};
 pub use drawing::{draw_svg, draw_text};
 pub use error::RemoteError;
 pub use file::read_inventory;
+pub use hooks::HOOKS;
 pub use inventory::{DeviceKind, DeviceSettings, Inventory, NodeRole, NodeSettings};
-pub use lab::RemoteLab;
+pub use lab::{LabOptions, RemoteLab};
+pub use leftovers::put_back_on_nodes;
+pub use undo::put_back_settings;
 pub use wiring::Wiring;

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 
 use super::bed::RecordedNode;
+use super::hooks::HOOKS;
+use super::inventory::HookSettings;
 use super::protocol::NodeFacts;
 
 /// A table of Markdown.
@@ -31,6 +33,33 @@ pub fn machines(nodes: &[RecordedNode]) -> String {
                 )
             }
         };
+    }
+    text
+}
+
+/// Settings that the inventory declares, as a table of Markdown; nothing if there are none.
+pub fn declared_settings(nodes: &[RecordedNode]) -> String {
+    if nodes.iter().all(|node| node.tuned.is_empty()) {
+        return String::new();
+    }
+    let mut text =
+        String::from("\n| node | declared setting | before | measured with |\n| --- | --- | --- | --- |\n");
+    for (node, one) in nodes.iter().flat_map(|node| node.tuned.iter().map(move |one| (node, one))) {
+        let _ = writeln!(text, "| {} | {} | {} | {} |", node.name, one.setting, one.before, one.value);
+    }
+    text
+}
+
+/// The commands around searches, as a section; nothing if there are none.
+pub fn hooks(hooks: &[HookSettings]) -> String {
+    if hooks.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(
+        "\n## Hooks\n\nWhat they printed is in the folder `{HOOKS}`.\n\n| node | when | command |\n| --- | --- | --- |\n"
+    );
+    for HookSettings { node, when, command, .. } in hooks {
+        let _ = writeln!(text, "| {node} | {} | `{}` |", when.word(), command.replace('|', "\\|"));
     }
     text
 }

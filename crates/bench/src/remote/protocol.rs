@@ -7,6 +7,7 @@ use fullview_lab::host::Host;
 use fullview_profile::CoreProfile;
 use serde::{Deserialize, Serialize};
 
+use super::declared::{DeclaredSetting, TunedSetting};
 use super::inventory::{DeviceKind, InterfaceNet};
 use super::tuning::Tuning;
 use crate::rates::{Failure, FailureLinks, MadeChanges, Offered, ProgramMemory};
@@ -26,8 +27,15 @@ pub enum AgentRequest {
     Facts,
     /// Sends marks from these interfaces, and listens there.
     Exchange(ExchangeRequest),
-    /// Takes interfaces for this measurement alone, until the agent ends.
+    /// Takes interfaces for this measurement alone, until the agent ends, and puts back what a killed agent left.
     Claim(Vec<String>),
+    /// The same for a moment; a dry run only says what a killed agent left.
+    Clean {
+        interfaces: Vec<String>,
+        dry_run: bool,
+    },
+    /// Compares settings with their declared values, and sets them if it is allowed.
+    Tune(TuneRequest),
     /// Settings of the machine and of these interfaces.
     Tuning(Vec<String>),
     /// Prepares the interfaces of a host, until the agent ends.
@@ -92,6 +100,9 @@ pub enum AgentReply {
     Facts(Box<NodeFacts>),
     Heard(Vec<HeardMark>),
     Tuning(Tuning),
+    Tuned(Vec<TunedSetting>),
+    /// What was put back.
+    PutBack(Vec<String>),
     Offered(Offered),
     Probed(ProbedLoad),
     Count(u64),
@@ -157,6 +168,15 @@ pub struct DeviceRequest {
     pub engine: Option<String>,
     pub options: Vec<String>,
     pub ports: Vec<DevicePort>,
+}
+
+/// Declared settings.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TuneRequest {
+    pub settings: Vec<DeclaredSetting>,
+    pub may_set: bool,
+    /// Whether they end with the device, not with the agent.
+    pub of_device: bool,
 }
 
 /// An interface of a device, and the host at its wire.

@@ -3,9 +3,10 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use super::bed::RemoteBed;
+use super::bed::{RemoteBed, tune};
 use super::connection::AgentConnection;
 use super::error::RemoteError;
+use super::hooks::DeviceHooks;
 use super::inventory::{DeviceKind, DeviceSettings};
 use super::protocol::{
     AgentReply, AgentRequest, DeviceNeighbor, DevicePort, DeviceRequest, OfferRequest, ProbeRequest,
@@ -27,6 +28,7 @@ pub struct RemoteDevice<'l> {
     kind: DeviceKind,
     size: FrameSize,
     lines: Option<RemoteLines>,
+    pub hooks: Option<DeviceHooks<'l>>,
     /// Whether the agent has something to end.
     pub has_agent: bool,
 }
@@ -38,15 +40,18 @@ impl<'l> RemoteDevice<'l> {
         size: FrameSize,
     ) -> Result<RemoteDevice<'l>, RemoteError> {
         let dut = &bed.nodes[bed.wiring.dut];
-        let mut device = RemoteDevice { bed, kind: settings.kind, size, lines: None, has_agent: false };
+        let kind = settings.kind;
+        let mut device = RemoteDevice { bed, kind, size, lines: None, hooks: None, has_agent: false };
         device.send_to(Vec::new())?;
+        if let (Some(agent), Some(tuning)) = (&dut.agent, &settings.tuning) {
+            device.has_agent = true;
+            tune(agent, &bed.wiring.inventory.nodes[bed.wiring.dut], tuning, true)?;
+        }
         if let Some(agent) = dut.agent.as_ref().filter(|_| settings.kind != DeviceKind::Command) {
             agent.ask(&AgentRequest::Device(request(bed, settings)?))?;
             device.has_agent = true;
         }
-        if !(settings.start.is_empty() && settings.stop.is_empty()) {
-            device.lines = Some(RemoteLines::start(&dut.host, &settings.start, &settings.stop)?);
-        }
+        device.lines = settings.start_lines(&dut.host)?;
         Ok(device)
     }
 
@@ -224,6 +229,7 @@ impl RoutedDevice for RemoteDevice<'_> {
 
 impl Drop for RemoteDevice<'_> {
     fn drop(&mut self) {
+        self.hooks = None;
         self.lines = None;
         let agent = self.bed.nodes[self.bed.wiring.dut].agent.as_ref();
         if let Some(agent) = agent.filter(|_| self.has_agent) {

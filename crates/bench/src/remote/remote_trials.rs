@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fullview_profile::CoreProfile;
 
+use super::hooks::DeviceHooks;
 use super::protocol::{AgentReply, AgentRequest, ProbedLoad};
 use super::remote_device::{RemoteDevice, hosts};
 use super::remote_routes::{end_changes, load_routes};
@@ -15,6 +16,14 @@ use crate::rates::{
 const READ_PROFILE: Duration = Duration::from_secs(240);
 
 impl RateDevice for RemoteDevice<'_> {
+    fn begin(&mut self, repetition: u32) -> Result<(), RatesError> {
+        self.hooks.as_mut().map_or(Ok(()), |hooks| hooks.begin(repetition)).map_err(hosts)
+    }
+
+    fn end(&mut self) -> Result<(), RatesError> {
+        self.hooks.as_mut().map_or(Ok(()), DeviceHooks::end).map_err(hosts)
+    }
+
     fn trial(&mut self, load: f64, seconds: f64) -> Result<RateTrial, RatesError> {
         self.trial_of(load, seconds)
     }

@@ -79,6 +79,11 @@ impl Session {
         }
     }
 
+    /// Ends its input; what it still prints can be read.
+    pub fn end_input(&self) {
+        drop(self.input.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
     /// The end of what it wrote to standard error.
     pub fn said(&self) -> String {
         // The thread that reads it may be a moment late.
@@ -97,7 +102,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        drop(self.input.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.end_input();
         let began = Instant::now();
         while began.elapsed() < END && self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
             thread::sleep(POLL);

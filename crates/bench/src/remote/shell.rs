@@ -40,7 +40,7 @@ impl RemoteLines {
 }
 
 /// Waits until the input has ended, or has said nothing for long, which only a lost connection does.
-const LIFELINE: &str = "lifeline() {
+pub const LIFELINE: &str = "lifeline() {
 if command -v timeout; then while [ -n \"$(timeout 30 head -n 1)\" ]; do :; done; else cat; fi >/dev/null
 }";
 

@@ -77,10 +77,14 @@ fn read(name: &str, path: &Path) -> Option<(String, String)> {
     Some((name.to_owned(), text.trim().to_owned()))
 }
 
+/// Offloads that the kernel itself switches off, once an interface forwards or has a program: no frame may be merged then.
+const SWITCHED_OFF: [&str; 2] = ["large-receive-offload:", "rx-gro-hw:"];
+
 /// Without the line that only names the interface.
 fn lines(text: &str) -> String {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.skip(1).collect::<Vec<_>>().join("; ")
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).skip(1);
+    let is_fixed = |line: &&str| !SWITCHED_OFF.iter().any(|name| line.starts_with(name));
+    lines.filter(is_fixed).collect::<Vec<_>>().join("; ")
 }
 
 /// The first setting that differs, with both values.

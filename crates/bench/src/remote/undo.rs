@@ -1,33 +1,97 @@
 //! Settings of a machine that are put back.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::inventory::InterfaceNet;
-use super::machine::{MachineError, ip, ip_json};
+use super::journal::{Journal, of_ended};
+use super::machine::{MachineError, ethtool, ip, ip_json};
 use super::protocol::DeviceNeighbor;
 
 /// What puts one setting back.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Undo {
     Write(PathBuf, String),
     Ip(String),
+    Ethtool(Vec<String>),
 }
 
-/// Settings that were changed. Dropping it puts them back, the last one first.
+/// Settings that were changed. Dropping it puts them back, the last one first; if this process is killed, the next agent or
+/// `fullview testbed clean` does so.
 #[derive(Debug, Default)]
-pub struct Changes(Vec<Undo>);
+pub struct Changes {
+    undos: Vec<Undo>,
+    journal: Option<Journal>,
+}
+
+/// Puts back what killed agents have changed here, and returns how; a dry run only says it.
+pub fn put_back_settings(dry_run: bool) -> std::io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    of_ended(dry_run, |undo: Undo| {
+        found.push(undo.to_string());
+        if !dry_run {
+            undo.apply();
+        }
+    })?;
+    Ok(found)
+}
+
+impl Undo {
+    /// An interface may be gone; what follows is put back all the same.
+    fn apply(&self) {
+        let _ = match self {
+            Undo::Write(path, value) => fs::write(path, value).map_err(|_| ()),
+            Undo::Ip(line) => ip(line).map(drop).map_err(|_| ()),
+            Undo::Ethtool(words) => {
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                ethtool(&words).map(drop).map_err(|_| ())
+            }
+        };
+    }
+}
+
+impl fmt::Display for Undo {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Undo::Write(path, value) => write!(out, "{} = {value}", path.display()),
+            Undo::Ip(line) => write!(out, "ip {line}"),
+            Undo::Ethtool(words) => write!(out, "ethtool {}", words.join(" ")),
+        }
+    }
+}
 
 impl Changes {
+    /// Keeps how a change is undone, before it is made.
+    fn keep(&mut self, undo: Undo) -> Result<(), MachineError> {
+        let failed = MachineError::Journal;
+        if self.journal.is_none() {
+            self.journal = Some(Journal::create().map_err(failed)?);
+        }
+        self.journal.as_mut().map_or(Ok(()), |journal| journal.append(&undo)).map_err(failed)?;
+        self.undos.push(undo);
+        Ok(())
+    }
+
+    /// Sets a value of `ethtool`: its option, interface and name, and the value before with the new one.
+    pub fn ethtool(&mut self, words: [&str; 3], [before, value]: [&str; 2]) -> Result<(), MachineError> {
+        let with = |value: &str| words.into_iter().chain([value]).map(str::to_owned).collect();
+        self.keep(Undo::Ethtool(with(before)))?;
+        let [option, interface, name] = words;
+        ethtool(&[option, interface, name, value]).map(drop)
+    }
+
     /// Writes a file below `/proc/sys` or `/sys`, if it has another value.
     pub fn write(&mut self, path: &Path, value: &str) -> Result<(), MachineError> {
         let failed = |error| MachineError::File { path: path.into(), error };
         let before = fs::read_to_string(path).map_err(failed)?.trim_end().to_owned();
         if before != value {
+            self.keep(Undo::Write(path.into(), before))?;
             fs::write(path, value).map_err(failed)?;
-            self.0.push(Undo::Write(path.into(), before));
         }
         Ok(())
     }
@@ -42,8 +106,8 @@ impl Changes {
         let shown = ip_json(&format!("link show dev {interface}"))?;
         let flags = shown[0]["flags"].as_array().cloned().unwrap_or_default();
         if !flags.iter().any(|flag| flag == "UP") {
+            self.keep(Undo::Ip(format!("link set dev {interface} down")))?;
             ip(&format!("link set dev {interface} up"))?;
-            self.0.push(Undo::Ip(format!("link set dev {interface} down")));
         }
         Ok(())
     }
@@ -54,8 +118,8 @@ impl Changes {
         let has = |entry: &Value| entry["local"] == net.address.to_string();
         let addresses = shown[0]["addr_info"].as_array().cloned().unwrap_or_default();
         if !addresses.iter().any(has) {
+            self.keep(Undo::Ip(format!("address del {net} dev {interface}")))?;
             ip(&format!("address add {net} dev {interface}"))?;
-            self.0.push(Undo::Ip(format!("address del {net} dev {interface}")));
         }
         Ok(())
     }
@@ -69,23 +133,15 @@ impl Changes {
             return Ok(());
         }
         let of = |mac: &str| format!("neighbor replace {address} lladdr {mac} dev {interface} nud permanent");
-        ip(&of(mac))?;
-        self.0.push(Undo::Ip(match before {
-            Some(before) => of(before),
-            None => format!("neighbor del {address} dev {interface}"),
-        }));
-        Ok(())
+        let undo = before.map_or_else(|| format!("neighbor del {address} dev {interface}"), of);
+        self.keep(Undo::Ip(undo))?;
+        ip(&of(mac)).map(drop)
     }
 }
 
 impl Drop for Changes {
     fn drop(&mut self) {
-        for undo in self.0.drain(..).rev() {
-            // An interface may be gone; what follows is put back all the same.
-            let _ = match undo {
-                Undo::Write(path, value) => fs::write(path, value).map_err(|_| ()),
-                Undo::Ip(line) => ip(&line).map(drop).map_err(|_| ()),
-            };
-        }
+        self.undos.drain(..).rev().for_each(|undo| undo.apply());
+        self.journal.take().into_iter().for_each(Journal::remove);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::inventory::{DeviceKind, InterfaceSettings, Inventory, NodeRole, NodeSettings};
+use super::inventory::{DeviceKind, HookSettings, InterfaceSettings, Inventory, NodeRole, NodeSettings};
 
 /// An interface of a node, by their places in the inventory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,6 +89,11 @@ impl Wiring {
         if spare { self.peer(self.spare?) } else { self.routed_port() }
     }
 
+    /// Whether devices have images, which take long to change.
+    pub fn has_images(&self) -> bool {
+        self.inventory.devices.iter().any(|device| device.image.is_some())
+    }
+
     /// Whether this program runs on the dut, which can then do more than forward.
     pub fn has_dut_agent(&self) -> bool {
         self.inventory.nodes[self.dut].agent
@@ -144,7 +149,56 @@ impl Wiring {
                 return Err(format!("device {name}: kind = \"command\" needs lines in `start`"));
             }
         }
-        self.check_agents()
+        self.check_agents()?;
+        self.check_images()?;
+        self.check_hooks()?;
+        self.check_tuning()
+    }
+
+    /// A device without an image would be measured on that of the device before.
+    fn check_images(&self) -> Result<(), String> {
+        let devices = &self.inventory.devices;
+        let (images, controls) = (
+            devices.iter().filter(|device| device.image.is_some()).count(),
+            devices.iter().filter(|device| device.control).count(),
+        );
+        if images > 0 && images < devices.len() {
+            return Err("if a device has an `image`, each of them needs one".into());
+        }
+        match controls {
+            0 if images > 0 => Err("one of the devices with images needs `control = true`".into()),
+            0 | 1 => Ok(()),
+            _ => Err("one device at most has `control = true`".into()),
+        }
+    }
+
+    fn check_hooks(&self) -> Result<(), String> {
+        for HookSettings { node, command, devices, .. } in &self.inventory.hooks {
+            let has_device = |name: &String| self.inventory.devices.iter().any(|device| device.name == *name);
+            if !self.inventory.nodes.iter().any(|one| one.name == *node) {
+                return Err(format!("hook `{command}`: there is no node {node}"));
+            }
+            if let Some(unknown) = devices.iter().find(|name| !has_device(name)) {
+                return Err(format!("hook `{command}`: there is no device {unknown}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Settings are read and set by the agent.
+    fn check_tuning(&self) -> Result<(), String> {
+        let dut = &self.inventory.nodes[self.dut];
+        let of_nodes = self.inventory.nodes.iter().map(|node| (&node.tuning, node));
+        let of_devices = self.inventory.devices.iter().map(|device| (&device.tuning, dut));
+        for (tuning, node) in of_nodes.chain(of_devices) {
+            let Some(tuning) = tuning else { continue };
+            let name = &node.name;
+            if !node.agent {
+                return Err(format!("node {name}: `tuning` needs an agent there; use lines in `start`"));
+            }
+            tuning.check(&node.interface_names()).map_err(|error| format!("node {name}: {error}"))?;
+        }
+        Ok(())
     }
 
     fn check_agents(&self) -> Result<(), String> {

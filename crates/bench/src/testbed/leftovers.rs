@@ -22,6 +22,10 @@ pub enum LeftoverKind {
     Process,
     /// The records and sockets of a process that has ended
     Folder,
+    /// A setting of a machine, with what puts it back
+    Setting,
+    /// A file that was laid onto a device under test
+    File,
     /// A namespace that has the name of a recorded one, and is another one: it stays
     NotOurs,
 }

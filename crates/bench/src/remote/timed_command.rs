@@ -1,0 +1,155 @@
+//! A command in the shell of a host that has a limited time.
+
+use std::time::Duration;
+
+use super::error::RemoteError;
+use super::session::Session;
+use super::shell::LIFELINE;
+use super::ssh::SshHost;
+
+/// What the shell prints of its own, before the status of the command.
+const ENDED: &str = "fullview: ended ";
+/// What `timeout` ends with when it has ended a command: by SIGTERM, or by SIGKILL.
+const TIMED_OUT: [i32; 2] = [124, 137];
+/// The time that `timeout` leaves between both, and more.
+const KILLED: Duration = Duration::from_secs(30);
+
+/// A command that runs. It ends when this value is dropped, or the connection is lost.
+pub struct TimedCommand {
+    session: Session,
+    seconds: u64,
+    lines: Vec<String>,
+}
+
+/// What a command has printed, and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandEnd {
+    pub text: String,
+    pub status: i32,
+    seconds: u64,
+}
+
+impl TimedCommand {
+    pub fn start(host: &SshHost, command: &str, seconds: u64) -> Result<TimedCommand, RemoteError> {
+        let session = Session::start(&host.node, host.session("exec sh"))?;
+        session.send(&script(command, seconds))?;
+        session.keep_alive();
+        Ok(TimedCommand { session, seconds, lines: Vec::new() })
+    }
+
+    /// Waits until it has ended.
+    pub fn wait(mut self) -> Result<CommandEnd, RemoteError> {
+        let within = Duration::from_secs(self.seconds) + KILLED;
+        let status = loop {
+            if let Some(status) = self.next(within)? {
+                break status;
+            }
+        };
+        Ok(self.result(status))
+    }
+
+    /// Ends it if it still runs; then its status is 0.
+    pub fn end(mut self) -> Result<CommandEnd, RemoteError> {
+        loop {
+            match self.next(Duration::ZERO) {
+                Ok(None) => {}
+                Ok(Some(status)) => return Ok(self.result(status)),
+                Err(RemoteError::Silent { .. }) => break,
+                Err(lost) => return Err(lost),
+            }
+        }
+        self.session.end_input();
+        while self.next(KILLED)?.is_none() {}
+        Ok(self.result(0))
+    }
+
+    /// Reads a line; the status if it is the last one.
+    fn next(&mut self, within: Duration) -> Result<Option<i32>, RemoteError> {
+        let line = self.session.line(within)?;
+        match line.strip_prefix(ENDED).and_then(|status| status.parse().ok()) {
+            Some(status) => Ok(Some(status)),
+            None => {
+                self.lines.push(line);
+                Ok(None)
+            }
+        }
+    }
+
+    fn result(self, status: i32) -> CommandEnd {
+        let text = self.lines.join("\n").trim_end().to_owned();
+        CommandEnd { text, status, seconds: self.seconds }
+    }
+}
+
+impl CommandEnd {
+    /// How a command failed, with its last lines.
+    pub fn failure(&self) -> Option<String> {
+        let how = match self.status {
+            0 => return None,
+            status if TIMED_OUT.contains(&status) => format!("did not end within {} s", self.seconds),
+            status => format!("ended with status {status}"),
+        };
+        let lines: Vec<&str> = self.text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(3)..].join("; ");
+        Some(if last.is_empty() { how } else { format!("{how} and said: {last}") })
+    }
+}
+
+/// The shell ends the command when its own input ends, which is the lifeline of the session. `timeout` passes the signal to all
+/// processes of the command.
+fn script(command: &str, seconds: u64) -> String {
+    let quoted = command.replace('\'', "'\\''");
+    format!(
+        "{{ trap '' HUP INT PIPE\n{LIFELINE}\nexec 3<&0\n\
+         (trap - HUP INT PIPE; exec timeout -k 5 {seconds} sh -c '{quoted}' </dev/null 2>&1 3<&-) & command=$!\n\
+         (lifeline; kill $command 2>/dev/null) <&3 >/dev/null 2>&1 & line=$!\n\
+         wait $command; status=$?\necho; echo \"{ENDED}$status\"\nkill $line 2>/dev/null\nexit; }}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write as _};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn shell() -> std::process::Child {
+        let mut shell = Command::new("sh");
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        shell.spawn().unwrap()
+    }
+
+    #[test]
+    fn a_command_is_ended_with_its_input_and_by_its_time() {
+        for (command, seconds, keeps_input, expected) in [
+            ("echo it\\'s; exit 3", 60, true, "it's\n\nfullview: ended 3\n"),
+            ("sleep 60 & echo begun; wait", 1, true, "begun\n\nfullview: ended 124\n"),
+            ("echo begun; sleep 60", 60, false, "begun\n\nfullview: ended 143\n"),
+        ] {
+            let mut shell = shell();
+            let mut input = shell.stdin.take();
+            input.as_mut().unwrap().write_all(script(command, seconds).as_bytes()).unwrap();
+            let mut output = shell.stdout.take().unwrap();
+            let mut text = String::new();
+            if !keeps_input {
+                let mut first = [0; 6];
+                output.read_exact(&mut first).unwrap();
+                text += std::str::from_utf8(&first).unwrap();
+                input = None;
+            }
+            output.read_to_string(&mut text).unwrap();
+            assert_eq!(text, expected, "{command}");
+            drop(input);
+            shell.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_failure_has_the_last_lines() {
+        let end = |status| CommandEnd { text: "a\nb\n\nc\nd".into(), status, seconds: 5 };
+        assert_eq!(end(0).failure(), None);
+        assert_eq!(end(7).failure().unwrap(), "ended with status 7 and said: b; c; d");
+        assert_eq!(end(124).failure().unwrap(), "did not end within 5 s and said: b; c; d");
+    }
+}
