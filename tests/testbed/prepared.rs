@@ -115,7 +115,7 @@ fn a_declared_setting_that_others_change_makes_a_repetition_invalid() {
     );
     let said = refused(&hosts);
     let expected =
-        "dut: declared sysctl net.ipv4.conf.in.log_martians was changed while something was measured";
+        "dut: declared sysctl net.ipv4.conf.in.log_martians was changed since the measurement began";
     assert!(said.contains(expected), "{said}");
 }
 

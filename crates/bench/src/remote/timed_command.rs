@@ -7,10 +7,13 @@ use super::session::Session;
 use super::shell::LIFELINE;
 use super::ssh::SshHost;
 
-/// What the shell prints of its own, before the status of the command.
+/// What the shell prints of its own: when the command has begun, and before its status.
+const BEGAN: &str = "fullview: began";
 const ENDED: &str = "fullview: ended ";
 /// What `timeout` ends with when it has ended a command: by SIGTERM, or by SIGKILL.
 const TIMED_OUT: [i32; 2] = [124, 137];
+/// The status of a command that was ended by SIGTERM or SIGKILL.
+const SIGNALLED: [i32; 2] = [143, 137];
 /// The time that `timeout` leaves between both, and more.
 const KILLED: Duration = Duration::from_secs(30);
 
@@ -33,6 +36,7 @@ impl TimedCommand {
     pub fn start(host: &SshHost, command: &str, seconds: u64) -> Result<TimedCommand, RemoteError> {
         let session = Session::start(&host.node, host.session("exec sh"))?;
         session.send(&script(command, seconds))?;
+        while session.line(KILLED)? != BEGAN {}
         session.keep_alive();
         Ok(TimedCommand { session, seconds, lines: Vec::new() })
     }
@@ -48,19 +52,15 @@ impl TimedCommand {
         Ok(self.result(status))
     }
 
-    /// Ends it if it still runs; then its status is 0.
+    /// Ends it if it still runs: that it dies of the signal is no failure.
     pub fn end(mut self) -> Result<CommandEnd, RemoteError> {
-        loop {
-            match self.next(Duration::ZERO) {
-                Ok(None) => {}
-                Ok(Some(status)) => return Ok(self.result(status)),
-                Err(RemoteError::Silent { .. }) => break,
-                Err(lost) => return Err(lost),
-            }
-        }
         self.session.end_input();
-        while self.next(KILLED)?.is_none() {}
-        Ok(self.result(0))
+        let status = loop {
+            if let Some(status) = self.next(KILLED)? {
+                break status;
+            }
+        };
+        Ok(self.result(if SIGNALLED.contains(&status) { 0 } else { status }))
     }
 
     /// Reads a line; the status if it is the last one.
@@ -101,6 +101,7 @@ fn script(command: &str, seconds: u64) -> String {
     let quoted = command.replace('\'', "'\\''");
     format!(
         "{{ trap '' HUP INT PIPE\n{LIFELINE}\nexec 3<&0\n\
+         echo '{BEGAN}'\n\
          (trap - HUP INT PIPE; exec timeout -k 5 {seconds} sh -c '{quoted}' </dev/null 2>&1 3<&-) & command=$!\n\
          (lifeline; kill $command 2>/dev/null) <&3 >/dev/null 2>&1 & line=$!\n\
          wait $command; status=$?\necho; echo \"{ENDED}$status\"\nkill $line 2>/dev/null\nexit; }}\n"
@@ -123,9 +124,9 @@ mod tests {
     #[test]
     fn a_command_is_ended_with_its_input_and_by_its_time() {
         for (command, seconds, keeps_input, expected) in [
-            ("echo it\\'s; exit 3", 60, true, "it's\n\nfullview: ended 3\n"),
-            ("sleep 60 & echo begun; wait", 1, true, "begun\n\nfullview: ended 124\n"),
-            ("echo begun; sleep 60", 60, false, "begun\n\nfullview: ended 143\n"),
+            ("echo it\\'s; exit 3", 60, true, "fullview: began\nit's\n\nfullview: ended 3\n"),
+            ("sleep 60 & echo begun; wait", 1, true, "fullview: began\nbegun\n\nfullview: ended 124\n"),
+            ("echo begun; sleep 60", 60, false, "fullview: began\nbegun\n\nfullview: ended 143\n"),
         ] {
             let mut shell = shell();
             let mut input = shell.stdin.take();
@@ -133,7 +134,7 @@ mod tests {
             let mut output = shell.stdout.take().unwrap();
             let mut text = String::new();
             if !keeps_input {
-                let mut first = [0; 6];
+                let mut first = [0; "fullview: began\nbegun\n".len()];
                 output.read_exact(&mut first).unwrap();
                 text += std::str::from_utf8(&first).unwrap();
                 input = None;

@@ -22,7 +22,7 @@ use crate::device_bed::{
     Sender, destinations, inspect,
 };
 use crate::error::{BenchError, require};
-use crate::rates::{BedCores, keep_real_time};
+use crate::rates::{BedCores, keep_real_time, priority_note};
 use crate::settings::{BedGenerator, DutSettings, Settings, TableSettings};
 use crate::testbed::{Counted, GENERATOR, INGRESS, OwnerFolder};
 use crate::traffic::frame::{FrameSize, Frames, Macs};
@@ -71,8 +71,10 @@ fn device(settings: &DutSettings) -> Result<&str, BadInput> {
 /// How the report describes the bed.
 pub fn describe() -> Result<Vec<String>, BenchError> {
     let BedCores { generator, device } = BedCores::choose().map_err(DeviceBedError::from)?;
-    Ok(vec![
-        format!("core {generator}: the generator, in real time; core {device}: the device and what receives for it"),
+    let note = priority_note();
+    let in_real_time = if note.is_none() { ", in real time" } else { "" };
+    let mut lines = vec![
+        format!("core {generator}: the generator{in_real_time}; core {device}: the device and what receives for it"),
         "links: for each variant two veth pairs between three namespaces; one variant at a time gets packets, the other \
          devices sleep"
             .into(),
@@ -83,7 +85,9 @@ pub fn describe() -> Result<Vec<String>, BenchError> {
         "receiver: before and after the turns of a panel every packet of the sequence, up to 8192, has to come out once, \
          with the right Ethernet addresses, hop count, checksum and content"
             .into(),
-    ])
+    ];
+    lines.extend(note.map(str::to_owned));
+    Ok(lines)
 }
 
 /// A bed that lasts for the campaign, because a kernel takes seconds to load a full view.

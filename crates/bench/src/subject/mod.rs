@@ -11,7 +11,6 @@ use fullview_router::algorithm;
 use fullview_table::Family;
 
 use crate::error::BenchError;
-use crate::rates::priority_note;
 use crate::settings::{Kind, Settings, Shape};
 use crate::workload::{changes, packets};
 use cores::Cores;
@@ -200,7 +199,6 @@ impl RouterBench {
         }
         if measures(experiment, Kind::Testbed) {
             self.conditions.extend(devices::describe()?);
-            self.conditions.extend(priority_note().map(str::to_owned));
         }
         Ok(())
     }
