@@ -65,18 +65,8 @@ pub enum RemoteError {
     HookOutput { path: PathBuf, error: io::Error },
     #[error("{node}: the command that installs the image of {device} {failure}")]
     NotInstalled { node: String, device: String, failure: String },
-    #[error(
-        "{node}: the image of {device} does not run {seconds} s after it was installed: `{command}` has to print \
-         {expected:?}, and {found}"
-    )]
-    NotRunning {
-        node: String,
-        device: String,
-        seconds: u64,
-        command: String,
-        expected: String,
-        found: String,
-    },
+    #[error("{node}: the image of {device} does not run {seconds} s after it was installed: {failure}")]
+    NotRunning { node: String, device: String, seconds: u64, failure: String },
     #[error("there is no node {node} here")]
     NoNode { node: String },
     #[error("{0}")]

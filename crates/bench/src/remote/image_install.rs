@@ -65,14 +65,13 @@ impl ImageInstall<'_> {
     }
 
     fn does_not_run(&self, limit: Duration, found: Result<String, RemoteError>) -> RemoteError {
-        let ImageSettings { running: command, expected, .. } = self.image.clone();
+        let ImageSettings { running, expected, .. } = self.image;
+        let found = found.map_or_else(|error| error.to_string(), |said| format!("it prints {said:?}"));
         RemoteError::NotRunning {
             node: self.node.name.clone(),
             device: self.device.name.clone(),
             seconds: limit.as_secs(),
-            command,
-            expected,
-            found: found.map_or_else(|error| error.to_string(), |said| format!("it prints {said:?}")),
+            failure: format!("`{running}` has to print {expected:?}, and {found}"),
         }
     }
 }

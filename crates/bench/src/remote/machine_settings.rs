@@ -34,7 +34,7 @@ pub enum TuneError {
     )]
     Differs { setting: MachineSetting, found: String, wanted: String },
     #[error("{setting} cannot be set to {wanted}: {error}")]
-    Refused { setting: MachineSetting, wanted: String, error: MachineError },
+    Refused { setting: MachineSetting, wanted: String, error: Box<MachineError> },
     #[error("{setting} stays {found} when it is set to {wanted}")]
     Kept { setting: MachineSetting, found: String, wanted: String },
 }
@@ -69,7 +69,7 @@ impl DeclaredSetting {
     fn set(&self, before: &str, changes: &mut Changes) -> Result<(), TuneError> {
         let (setting, wanted) = (self.setting.clone(), self.value.clone());
         if let Err(error) = setting.write(before, &wanted, changes) {
-            return Err(TuneError::Refused { setting, wanted, error });
+            return Err(TuneError::Refused { setting, wanted, error: Box::new(error) });
         }
         match setting.read() {
             Some(found) if is_same(&found, &wanted) => Ok(()),
