@@ -1,5 +1,5 @@
 //! A router under a flood of packets that its data path hands to the kernel keeps its BGP session, learns routes, and answers
-//! ARP and echo requests: the kernel alone, and each engine in front of it. The kernel gets a limited number of the packets
+//! ARP and echo requests, with each engine in front of the kernel. The kernel gets a limited number of the packets
 //! that only cost it time, and all are counted by reason.
 //!
 //! ```text
@@ -108,8 +108,8 @@ fn send(mut socket: PacketSocket, frames: &[Vec<u8>], is_over: &AtomicBool, sent
     }
 }
 
-/// Floods the router, and checks that nothing of value suffers. Returns how many frames the flood had.
-fn survives(lab: &Lab) -> u64 {
+/// Floods the router, and checks that nothing of value suffers.
+fn survives(lab: &Lab) {
     let router = Bird::start(&lab.router, &speaker(1, TO_KERNEL, "import all; export none"));
     let peer = Bird::start(&lab.left, &speaker(2, LATE, "import none; export all"));
     assert!(eventually(|| established_at(&router).is_some()), "{}", router.program.output());
@@ -129,8 +129,8 @@ fn survives(lab: &Lab) -> u64 {
     let is_same = after.0 == before.0 && (after.1 - before.1).abs() < 0.5;
     assert!(is_same, "{before:?} {after:?} {} {}", router.program.output(), peer.program.output());
     let sent = flood.end();
+    assert!(sent > 0);
     println!("{sent} frames in {:.1} s", began.elapsed().as_secs_f64());
-    sent
 }
 
 fn lab() -> Lab {
@@ -143,13 +143,6 @@ fn ends_well(program: Program) {
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
     println!("{said}");
-}
-
-#[test]
-fn the_kernel_alone_survives_junk() {
-    if may_run(&PROGRAMS) {
-        assert!(survives(&lab()) > 0);
-    }
 }
 
 #[test]
