@@ -7,7 +7,9 @@ use super::counter::ReceiveCounter;
 use super::error::DeviceBedError;
 use crate::rates::{BedCores, hand_over, keep, receive_on};
 use crate::settings::DutSettings;
-use crate::testbed::{BEHIND_ROUTER, BESIDE, BESIDE_ROUTER, Namespace, TO_RECEIVER, Testbed, run};
+use crate::testbed::{
+    BEHIND_ROUTER, BESIDE, BESIDE_ROUTER, Namespace, TO_RECEIVER, Testbed, TestbedError, run,
+};
 use crate::veth::{RouterProcess, RouterProgram};
 
 /// A bed with the place for a device, or with a cable in its place; all of it is removed when this value is dropped.
@@ -15,7 +17,7 @@ pub struct DeviceBed {
     pub testbed: Testbed,
     pub cores: BedCores,
     pub is_routed: bool,
-    /// Why the device cannot be prepared.
+    /// Why the lines of `start` failed.
     pub refused: Option<String>,
     /// Where packets come in: at the device, or at the receiver if there is no device.
     ingress: String,
@@ -42,7 +44,10 @@ impl DeviceBed {
         bed.set_redirects(device.redirects == Some(true))?;
         // What one kernel or tool lacks is no reason to measure none of the devices.
         let started = device.start.iter().flatten().try_for_each(|line| bed.shell(line));
-        bed.refused = started.err().map(|error| error.to_string());
+        bed.refused = started.err().map(|error| match error {
+            DeviceBedError::Testbed(TestbedError::Command { error, .. }) => format!("testbed.start: {error}"),
+            other => other.to_string(),
+        });
         Ok(bed)
     }
 

@@ -10,7 +10,7 @@ use fullview_plane::bpf::ProgramAttachment;
 use super::bed::DeviceBed;
 use super::error::DeviceBedError;
 use crate::rates::keep_real_time;
-use crate::testbed::{Counted, TestbedHeaders, TestbedPath, TestbedPrograms};
+use crate::testbed::{Counted, MOST_PACKETS, TestbedHeaders, TestbedPath, TestbedPrograms};
 use crate::traffic::flow::FlowSet;
 
 /// Packets a second that it is taken to send at first.
@@ -107,11 +107,12 @@ impl LiveArm<'_> {
     }
 }
 
-/// The destinations of flows, if no two flows have the same one.
+/// The destinations of flows, if no two flows have the same one, and the generator has room for all.
 pub fn destinations<A: TestbedHeaders>(flows: &FlowSet<A>) -> Option<Vec<A>> {
     let all: Vec<A> = flows.packets().iter().map(|flow| flow.destination).collect();
     let of_flows: BTreeSet<(u32, A)> =
         flows.packets().iter().map(|flow| (flow.id, flow.destination)).collect();
     let distinct: BTreeSet<A> = all.iter().copied().collect();
-    (distinct.len() == of_flows.len() && all.iter().all(|address| address.is_usable())).then_some(all)
+    let fits = distinct.len() == of_flows.len() && all.len() <= MOST_PACKETS;
+    (fits && all.iter().all(|address| address.is_usable())).then_some(all)
 }

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! All devices stay set up and one at a time gets packets: a device without packets sleeps. The control is a bed whose
-//! generator and receiver share a cable. Read `bed`, `sender`, `counter`, `inspector`.
+//! generator and receiver share a cable. Read `bed`, `sender`, `live`, `counter`,
+//! `inspector`.
 
 mod bed;
 mod counter;

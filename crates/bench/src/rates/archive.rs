@@ -17,10 +17,6 @@ pub struct ArchivedTrial {
     pub device: String,
     /// From 1.
     pub repetition: u32,
-    /// How often the whole turn was given up before, because a host was lost: only the trials of the last time count. It is
-    /// filled in when the trial is added.
-    #[serde(default)]
-    pub given_up: usize,
     #[serde(flatten)]
     pub request: TrialRequest,
     /// From 1; a trial that does not count is made again.
@@ -44,6 +40,15 @@ pub struct ArchivedProbes {
     pub lost: u64,
     /// Delays in three digits, with how often each occurred.
     pub nanoseconds: Vec<(u64, u64)>,
+}
+
+/// A line of the file.
+#[derive(Serialize)]
+struct TrialLine<'t> {
+    /// How often the whole turn was given up before, because a host was lost: only the trials of the last time count.
+    given_up: usize,
+    #[serde(flatten)]
+    trial: &'t ArchivedTrial,
 }
 
 /// The file of all trials.
@@ -84,9 +89,8 @@ impl TrialArchive {
     }
 
     /// Appends a trial of this turn.
-    pub fn add(&mut self, trial: ArchivedTrial) -> Result<(), RatesError> {
-        let trial = ArchivedTrial { given_up: self.given_up, ..trial };
-        let written = serde_json::to_string(&trial)
+    pub fn add(&mut self, trial: &ArchivedTrial) -> Result<(), RatesError> {
+        let written = serde_json::to_string(&TrialLine { given_up: self.given_up, trial })
             .map_err(Into::into)
             .and_then(|line| self.file.write_all(format!("{line}\n").as_bytes()));
         written.map_err(|error| RatesError::Archive { path: self.path.clone(), error })
@@ -98,4 +102,47 @@ pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let new = path.with_extension("new");
     fs::write(&new, text)?;
     fs::rename(&new, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use fullview_lab::search::TrialPurpose;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn trial(repetition: u32) -> ArchivedTrial {
+        ArchivedTrial {
+            device: "kernel".into(),
+            repetition,
+            request: TrialRequest { load: 1000.0, duration: 0.1, purpose: TrialPurpose::Initial },
+            attempt: 1,
+            planned: 100,
+            sent: 100,
+            received: 99,
+            counts: true,
+            latency: None,
+        }
+    }
+
+    #[test]
+    fn trials_of_a_turn_that_was_given_up_are_told_from_those_that_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut archive = TrialArchive::create(folder.path()).unwrap();
+        for given_up in [0, 1] {
+            archive.begin_turn(given_up);
+            archive.add(&trial(1)).unwrap();
+        }
+        archive.begin_turn(0);
+        archive.add(&trial(2)).unwrap();
+        let turns = [("kernel".to_owned(), 1)].into();
+        TrialArchive::resume(folder.path(), &turns).unwrap().add(&trial(3)).unwrap();
+        let text = fs::read_to_string(folder.path().join("trials.jsonl")).unwrap();
+        let found: Vec<_> = text
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .map(|line| (line["repetition"].as_u64().unwrap(), line["given_up"].as_u64().unwrap()))
+            .collect();
+        assert_eq!(found, [(1, 0), (1, 1), (3, 0)]);
+    }
 }

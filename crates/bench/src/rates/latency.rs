@@ -129,8 +129,7 @@ impl LatencyTurn<'_> {
             lost: trial.lost(),
             nanoseconds: trial.delays.buckets(),
         };
-        self.archive.add(ArchivedTrial {
-            given_up: 0,
+        self.archive.add(&ArchivedTrial {
             device: self.device.to_owned(),
             repetition: self.repetition,
             request,

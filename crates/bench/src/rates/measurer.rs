@@ -51,7 +51,6 @@ impl DeviceMeasurer<'_, '_> {
         let line = ArchivedTrial {
             device,
             repetition,
-            given_up: 0,
             request,
             attempt,
             planned,
@@ -60,7 +59,7 @@ impl DeviceMeasurer<'_, '_> {
             counts,
             latency: None,
         };
-        self.archive.add(line)?;
+        self.archive.add(&line)?;
         Ok(trial)
     }
 }

@@ -187,6 +187,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_question_without_an_answer_has_a_reason_unless_a_host_is_lost() {
+        let results = SearchResults { end: SearchEnd::Complete, goals: vec![], trials: vec![] };
+        let receive = ReceiveRate { mean: 1.0, standard_deviation: None, trials: vec![] };
+        let mut search = DeviceSearch::new(1, results, receive);
+        assert_eq!(search.answer("--bursts", Ok(7)).unwrap(), Some(7));
+        assert_eq!(search.answer::<u32>("--bursts", Err(RatesError::ForwardsNothing)).unwrap(), None);
+        assert!(search.unanswered[0].starts_with("--bursts: "), "{:?}", search.unanswered);
+        let lost = RatesError::LostHosts("dut: the connection was lost".into());
+        assert!(search.answer::<u32>("--changes", Err(lost)).unwrap_err().is_lost());
+        assert_eq!(search.unanswered.len(), 1);
+    }
+
+    #[test]
     fn a_missing_lower_bound_is_0_only_at_the_end_of_a_search() {
         let mut goal = GoalResult {
             goal: SearchGoal::ndr(),

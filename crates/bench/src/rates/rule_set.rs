@@ -59,7 +59,7 @@ impl RuleSet {
 }
 
 /// Once the rules have accepted a flow, its packets go from interface to interface before the routing of the kernel. A flow
-/// that nobody answers stays new, so that new flows are added too: from their second packet on, which conntrack knows.
+/// without answers stays new, so that new flows are added too: from their second packet on, which conntrack knows.
 fn flowtable(ingress: &str) -> String {
     format!(
         "table inet rates {{\n\

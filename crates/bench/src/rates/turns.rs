@@ -210,11 +210,18 @@ mod tests {
         let lost = FailedSearch { repetition: 1, reason: "a host was lost".into() };
         log.add(&FinishedTurn { repeated: vec![lost], ..turn() }).unwrap();
         log.add(&FinishedTurn::new("xdp", 1, None, vec![])).unwrap();
+        let mut unanswered = FinishedTurn { device: "tc".into(), ..turn() };
+        unanswered.search.as_mut().unwrap().unanswered.push("--bursts: no load".into());
+        log.add(&unanswered).unwrap();
         let text = fs::read_to_string(folder.path().join(FILE)).unwrap();
         fs::write(folder.path().join(FILE), text + "{\"device\":\"ke").unwrap();
         let resumed = TurnLog::resume(folder.path(), settings(1)).unwrap();
         assert_eq!(resumed.largest_load(), Some(5000.0));
-        assert_eq!(resumed.keys(), [("kernel".to_owned(), 1)].into(), "a turn that failed is made again");
+        assert_eq!(
+            resumed.keys(),
+            [("kernel".to_owned(), 1)].into(),
+            "a turn that failed, or has a question without an answer, is made again"
+        );
         let search = resumed.finished()[0].search.as_ref().unwrap();
         assert_eq!((search.trials.len(), search.trials[0].result.loss_ratio), (1, 0.25));
         assert_eq!(search.latency[0].device.distribution.count(), 1);

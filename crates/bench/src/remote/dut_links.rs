@@ -46,9 +46,11 @@ impl Drop for DutLinks {
     }
 }
 
-/// Lines that set the routes by an interface again which do not come back with its addresses, of all tables.
+/// Lines that set the routes by an interface again, of all tables, which come back neither with its addresses nor with the
+/// next router advertisement.
 fn own_routes(family: &str, interface: &str) -> Result<Vec<String>, MachineError> {
     let shown = ip(&format!("{family} route show table all dev {interface}"))?;
-    let own = shown.lines().map(str::trim).filter(|line| !line.contains("proto kernel"));
+    let comes_back = |line: &str| ["proto kernel", "proto ra"].iter().any(|origin| line.contains(origin));
+    let own = shown.lines().map(str::trim).filter(|line| !comes_back(line));
     Ok(own.map(|line| format!("{family} route replace {line} dev {interface}")).collect())
 }

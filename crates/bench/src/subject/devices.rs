@@ -216,7 +216,7 @@ fn live_generator<A: BenchFamily>(
     let of = |traffic: &BedTraffic<A>| {
         destinations(&traffic.flows).ok_or_else(|| {
             BadInput(
-                "testbed.generator = \"live\": each flow needs a destination of its own, outside of the test bed; take \
+                "testbed.generator = \"live\": each flow needs a destination of its own, outside of the test bed, and 1,048,576 are possible; take \
                  the model \"ranges\" with one source"
                     .into(),
             )
