@@ -58,6 +58,7 @@ impl RatesCampaign {
         bar: &ProgressBar,
     ) -> Result<RatesReport, RatesError> {
         let CampaignFiles { archive, turns } = files;
+        turns.check_hosts(lab.hosts())?;
         let largest = self.largest_load(lab, turns, stop, bar)?;
         let mut report = self.empty(largest, lab);
         let known = turns.keys();

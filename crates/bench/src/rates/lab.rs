@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use fullview_profile::CoreProfile;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::convergence::{Convergence, ConvergencePlan};
 use super::error::RatesError;
@@ -35,6 +35,11 @@ pub trait RateLab {
 
     /// Starts a device with a second link, and has links and routes fail.
     fn converge(&mut self, device: &str, plan: ConvergencePlan<'_>) -> Result<Vec<Convergence>, RatesError>;
+
+    /// Facts about the hosts that stay the same in a campaign, also when it is resumed.
+    fn hosts(&self) -> Map<String, Value> {
+        Map::new()
+    }
 
     /// Makes the lab whole again after a host was lost.
     fn recover(&mut self) -> Result<(), RatesError> {

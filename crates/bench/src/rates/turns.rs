@@ -22,6 +22,9 @@ pub const FILE: &str = "turns.jsonl";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct CampaignStart {
     settings: Map<String, Value>,
+    /// Facts about the hosts that must not change.
+    #[serde(default)]
+    hosts: Map<String, Value>,
     /// Packets a second.
     largest_load: f64,
 }
@@ -48,6 +51,7 @@ type Buckets = Vec<(u64, u64)>;
 pub struct TurnLog {
     path: PathBuf,
     settings: Map<String, Value>,
+    hosts: Map<String, Value>,
     largest_load: Option<f64>,
     finished: Vec<FinishedTurn>,
     file: Option<File>,
@@ -97,7 +101,7 @@ impl TurnLog {
     /// The log of a new campaign; the file is made with the first line.
     pub fn create(folder: &Path, settings: Map<String, Value>) -> TurnLog {
         let path = folder.join(FILE);
-        TurnLog { path, settings, largest_load: None, finished: Vec::new(), file: None }
+        TurnLog { path, settings, hosts: Map::new(), largest_load: None, finished: Vec::new(), file: None }
     }
 
     /// Reads the log of a campaign with the same settings. A line that was cut off is none. A turn that failed, or that left a
@@ -110,7 +114,8 @@ impl TurnLog {
         let mut lines = text.lines();
         let start = lines.next().and_then(|line| serde_json::from_str::<CampaignStart>(line).ok());
         let start = start.ok_or(RatesError::NothingToResume { path })?;
-        log.compare(&start.settings)?;
+        log.compare(&start.settings, &log.settings)?;
+        log.hosts = start.hosts;
         log.finished = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
         log.finished.retain(FinishedTurn::is_whole);
         log.begin(start.largest_load)?;
@@ -118,20 +123,30 @@ impl TurnLog {
         Ok(log)
     }
 
-    fn compare(&self, before: &Map<String, Value>) -> Result<(), RatesError> {
-        let keys: BTreeSet<&String> = self.settings.keys().chain(before.keys()).collect();
-        let differs = |key: &&&String| self.settings.get(**key) != before.get(**key);
+    /// Refuses to go on with other hosts than those that the campaign began with.
+    pub fn check_hosts(&mut self, now: Map<String, Value>) -> Result<(), RatesError> {
+        if self.largest_load.is_some() {
+            return self.compare(&self.hosts, &now);
+        }
+        self.hosts = now;
+        Ok(())
+    }
+
+    fn compare(&self, before: &Map<String, Value>, now: &Map<String, Value>) -> Result<(), RatesError> {
+        let keys: BTreeSet<&String> = now.keys().chain(before.keys()).collect();
+        let differs = |key: &&&String| now.get(**key) != before.get(**key);
         let Some(key) = keys.iter().find(differs) else { return Ok(()) };
         let shown =
             |settings: &Map<String, Value>| settings.get(*key).map(Value::to_string).unwrap_or_default();
-        let (before, now) = (shown(before), shown(&self.settings));
+        let (before, now) = (shown(before), shown(now));
         Err(RatesError::OtherCampaign { path: self.path.clone(), key: (*key).clone(), before, now })
     }
 
     /// Writes the first line, and the turns that are known.
     pub fn begin(&mut self, largest_load: f64) -> Result<(), RatesError> {
         self.largest_load = Some(largest_load);
-        let start = CampaignStart { settings: self.settings.clone(), largest_load };
+        let (settings, hosts) = (self.settings.clone(), self.hosts.clone());
+        let start = CampaignStart { settings, hosts, largest_load };
         let lines = std::iter::once(serde_json::to_string(&start))
             .chain(self.finished.iter().map(serde_json::to_string))
             .collect::<Result<Vec<String>, _>>();
@@ -238,5 +253,23 @@ mod tests {
         TurnLog::create(folder.path(), settings(1)).begin(5000.0).unwrap();
         let other = TurnLog::resume(folder.path(), settings(2)).err().unwrap();
         assert!(other.to_string().contains("had seed = 1, and now it is 2"), "{other}");
+    }
+
+    #[test]
+    fn a_campaign_is_not_resumed_on_hosts_that_have_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let hosts = |governor: &str| json!({ "dut: governor": governor }).as_object().unwrap().clone();
+        let mut log = TurnLog::create(folder.path(), settings(1));
+        log.check_hosts(hosts("powersave")).unwrap();
+        log.begin(5000.0).unwrap();
+        for _ in 0..2 {
+            let mut resumed = TurnLog::resume(folder.path(), settings(1)).unwrap();
+            resumed.check_hosts(hosts("powersave")).unwrap();
+            let other = resumed.check_hosts(hosts("performance")).err().unwrap().to_string();
+            assert!(
+                other.contains("had dut: governor = \"powersave\", and now it is \"performance\""),
+                "{other}"
+            );
+        }
     }
 }

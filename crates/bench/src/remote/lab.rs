@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::bed::{RecordedNode, RemoteBed};
 use super::drawing::draw_text;
@@ -191,6 +191,18 @@ impl RateLab for RemoteLab {
     fn converge(&mut self, device: &str, plan: ConvergencePlan<'_>) -> Result<Vec<Convergence>, RatesError> {
         self.have_image(device)?;
         converge(&mut RemoteFailures::new(self.start_device(device)?)?, plan)
+    }
+
+    /// A change of images changes them.
+    fn hosts(&self) -> Map<String, Value> {
+        let nodes = self.nodes.iter().filter(|_| !self.wiring.has_images());
+        let facts = nodes.flat_map(|RecordedNode { name, system, tuning, .. }| {
+            let settings = tuning.iter().flatten().map(|(setting, value)| (setting.as_str(), value));
+            settings
+                .chain([("system", system)])
+                .map(move |(what, value)| (format!("{name}: {what}"), value.clone().into()))
+        });
+        facts.collect()
     }
 
     /// Ends all connections, which the nodes notice, and connects again.
