@@ -8,7 +8,7 @@ use crate::testbed::run;
 
 /// What a report says of a generator that may not.
 pub const NO_REAL_TIME: &str = "The generator runs before other programs (nice -20), but not in real time, which this machine \
-                                refuses to it; a trial in which it falls behind its schedule does not count.";
+                                refuses to it.";
 
 /// Whether programs that this process starts may run in real time. Where the kernel gives groups of processes real time
 /// (`CONFIG_RT_GROUP_SCHED`), a cgroup may have none, and then not even root may.
