@@ -3,8 +3,8 @@
 # but the last two, some of them at once (every_job).
 #
 # What a run changes on the machine: as root it installs Debian packages with apt-get (the lists below), without starting
-# their daemons. It builds cargo tools into target/tools, and everything else below target/, fuzz/target/ and peers/build/:
-# some 10 GB. Tests make network namespaces and links of their own and delete them; `peers` reserves huge pages and
+# their daemons. It builds cargo tools once for all checkouts, into fullview-tools in the user's cache folder, and everything
+# else below target/, fuzz/target/ and peers/build/: some 10 GB. Tests make network namespaces and links of their own and delete them; `peers` reserves huge pages and
 # returns them. With CI=true rustup adds the standard library of aarch64 to the toolchain. Cargo and Go download what they
 # lack into their caches. Temporary files are below /tmp.
 #
@@ -13,7 +13,7 @@
 #   job         s    what it does
 #   packages    60   installs the Debian packages that the jobs need (without root: names those that are missing), and the
 #                    Python package MLRsearch
-#   tools       280  builds the cargo tools, each in a fixed version: cargo-deny, cargo-public-api, cbindgen, cargo-fuzz
+#   tools       280  builds the cargo tools, each in a fixed version: cargo-deny, cargo-public-api, cbindgen
 #   fmt         2    formatting
 #   imports     40   no circle of imports between modules, no dependency upwards between crates (crates/housekeeping)
 #   types       1    each type name means one thing in its crate; the `impl` blocks of a type stand in at most three files
@@ -28,7 +28,7 @@
 #                    bounds on each machine need thousands, and 2000 are too few for one of them)
 #   plain       240  the unit tests, the command line, and the router in namespaces, built without the feature `bpf` (root)
 #   soak        110  three routers under load and churn for FULLVIEW_SOAK seconds (default 60; root)
-#   churn       115  FULLVIEW_CHURN changes (default 2000000) to every table that can be patched, while readers check
+#   churn       115  FULLVIEW_CHURN changes (default 1000000) to every table that can be patched, while readers check
 #                    every answer
 #   isa         140  that the tests covered every instruction set of this processor; the code without vectors; that the
 #                    workspace compiles for aarch64
@@ -48,28 +48,26 @@ set -euo pipefail
 cd "$(dirname "$0")"
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-always}
 CI=${CI:-false}
-# CI builds once, so it needs no incremental data. Backtraces need only line tables; full debug information is most of
-# what is written and linked for some fifty test programs. Smoke runs, the checks of peers and short fuzzing measure nothing,
-# so they need neither LTO nor it, and they take less time to run than a better optimized program takes to compile.
-[ "$CI" != true ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_DEBUG=none \
-    CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1
+# CI builds once, so it needs no incremental data. What it builds in the release profile measures nothing, so that needs neither
+# LTO nor debug information, and takes less time to run than a better optimized program takes to compile.
+[ "$CI" != true ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_DEBUG=none CARGO_PROFILE_RELEASE_LTO=off \
+    CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1
 # Tests in namespaces wait for packets and clocks half of their time, so more of them than processors run at once.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
-# Panics and wrong answers show without a sanitizer, which halves the number of runs; FUZZ_SANITIZER=address checks memory.
-FUZZ_SANITIZER=${FUZZ_SANITIZER:-none}
 # Every target starts from the valid inputs in fuzz/corpus, so it reaches the parsers' inner branches at once, and a short
 # search is enough for each run of CI; set more seconds after a change to a parser.
 FUZZ_SECONDS=${FUZZ_SECONDS:-10}
 
 target=${CARGO_TARGET_DIR:-target}
 [ "${target#/}" != "$target" ] || target=$PWD/$target
-# The tools in it come first, so that their versions are the ones below.
-PATH=$target/tools/bin:$PATH
 
-PACKAGES=(bird2 bgpdump ministat frr keepalived iproute2 ethtool iperf3 curl iputils-ping nftables iptables openssh-client openssh-server dpdk-dev clang llvm libbpf-dev gcc libc6-dev linux-perf python3-venv)
+PACKAGES=(bird2 bgpdump ministat frr keepalived iproute2 ethtool iperf3 curl iputils-ping nftables iptables openssh-client openssh-server dpdk-dev clang llvm libbpf-dev gcc g++ libc6-dev linux-perf python3-venv)
 PEER_PACKAGES=(libdpdk-dev pkg-config gcc make xz-utils)
 # A fixed version, because another one may write the committed files differently.
-TOOLS=(cargo-deny@0.20.2 cargo-public-api@0.52.0 cbindgen@0.29.4 cargo-fuzz@0.13.2)
+TOOLS=(cargo-deny@0.20.2 cargo-public-api@0.52.0 cbindgen@0.29.4)
+# They take longer to build than anything of ours, so all checkouts share them. They come first in PATH.
+tools_at=${XDG_CACHE_HOME:-${HOME:-$target}/.cache}/fullview-tools
+for tool in "${TOOLS[@]}"; do PATH=$tools_at/$tool/bin:$PATH; done
 # The version of the published MLRsearch, which a test of the lab compares with.
 MLRSEARCH=1.2.1
 
@@ -77,7 +75,7 @@ MLRSEARCH=1.2.1
 # choose other features of the dependencies, and compile everything a second time.
 WITH_BPF=(--workspace --features bpf)   # the packages that have this feature
 TABLE_CRATE=fullview-table
-NAMESPACE_TESTS=(--test router --test oracle)
+PLAIN_TESTS=(--workspace --lib --bins --test cli --test router --test oracle)   # the tests that this feature changes
 SOAK_TESTS=(--test router)
 CONFORMANCE_TESTS=(--test conformance)
 READER_TESTS=(--test readers)
@@ -136,11 +134,10 @@ tool() { # name
     local entry name=$1
     for entry in "${TOOLS[@]}"; do
         [ "${entry%@*}" = "$name" ] || continue
-        [ ! -e "$target/tools/$entry" ] || return 0
+        [ ! -e "$tools_at/$entry/bin/$name" ] || return 0
         CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=64 \
             CARGO_PROFILE_RELEASE_DEBUG=none CARGO_TARGET_DIR=$target/tools/build \
-            nice cargo install --quiet --locked --force --root "$target/tools" "$entry" || return 1
-        touch "$target/tools/$entry"
+            nice cargo install --quiet --locked --root "$tools_at/$entry" "$entry" || return 1
     done
 }
 
@@ -203,16 +200,20 @@ without_c() { # cargo arguments...
 has_clang() { command -v "${CLANG:-clang}" >/dev/null; }
 no_clang() { skip "$1 with the feature bpf: install clang and libbpf-dev"; }
 
+# Without the feature: what `plain` tests.
 clippy() {
-    without_c clippy --locked --workspace --all-targets -- -D warnings
+    local selected
+    mapfile -t selected < <(selection)
+    without_c clippy --locked "${selected[@]}" --all-targets -- -D warnings
     has_clang || { no_clang "lints"; return; }
-    without_c clippy --locked "${WITH_BPF[@]}" --all-targets -- -D warnings
+    without_c clippy --locked "${PLAIN_TESTS[@]}" -- -D warnings
 }
 
 doc() {
-    RUSTDOCFLAGS="-D warnings" without_c doc --locked --workspace --no-deps
-    has_clang || { no_clang "documentation"; return; }
-    RUSTDOCFLAGS="-D warnings" without_c doc --locked "${WITH_BPF[@]}" --no-deps
+    local selected
+    mapfile -t selected < <(selection)
+    RUSTDOCFLAGS="-D warnings" without_c doc --locked "${selected[@]}" --no-deps
+    has_clang || no_clang "documentation"
 }
 
 deny() {
@@ -273,7 +274,7 @@ test() {
 plain() { again_alone tested_plainly; }
 
 tested_plainly() { # arguments of the tests...
-    cargo test --locked --no-fail-fast --workspace --lib --bins --test cli "${NAMESPACE_TESTS[@]}" "$@"
+    cargo test --locked --no-fail-fast "${PLAIN_TESTS[@]}" "$@"
 }
 
 # The conformance tests force each instruction set the library finds; what the processor has must be among them.
@@ -316,7 +317,7 @@ aarch64() {
     cargo check --locked --workspace --target $triple
 }
 
-churn() { FULLVIEW_CHURN=${FULLVIEW_CHURN:-2000000} tested "${READER_TESTS[@]}" -- --nocapture; }
+churn() { FULLVIEW_CHURN=${FULLVIEW_CHURN:-1000000} tested "${READER_TESTS[@]}" -- --nocapture; }
 
 loom() {
     # The code itself, and models of the parts that use atomics which loom has not. Loom is a dependency only with this
@@ -381,12 +382,13 @@ run_c_program() { # folder program
     done
 }
 
-# The release build for what everyone can run, the build of the tests for what needs the feature bpf.
+# The build of the tests: nothing is measured here.
 smoke() {
-    local experiment
-    cargo build --release --locked
+    local experiment selected
+    mapfile -t selected < <(selection)
+    cargo build --locked "${selected[@]}" --bins
     out=$(mktemp -d)
-    "$target/release/fullview" table calibrate --smoke --output "$out/preferences.toml"
+    "$target/debug/fullview" table calibrate --smoke --output "$out/preferences.toml"
     [ -s "$out/preferences.toml" ] || { echo "the calibration wrote nothing"; return 1; }
     for experiment in experiments/*.toml; do
         # shellcheck disable=SC2254
@@ -394,7 +396,7 @@ smoke() {
         $EXPERIMENTS_OF_PEERS) echo "not run here: $experiment; peers_check tests its programs, ./ci.sh peers runs it" ;;
         $EXPERIMENTS_OF_CLIENTS) echo "not run here: $experiment; tests/veth.rs runs a short version, since iperf3 needs seconds" ;;
         $EXPERIMENTS_IN_KERNEL) smoke_in_kernel "$experiment" ;;
-        *) smoke_one "$target/release/fullview" "$experiment" ;;
+        *) smoke_one "$experiment" ;;
         esac
     done
     for experiment in $EXPERIMENTS_OF_DEVICES; do
@@ -407,34 +409,33 @@ smoke() {
 smoke_in_kernel() { # experiment
     has_clang || { no_clang "$1"; return; }
     [ "$(id -u)" = 0 ] || { skip "$1: run as root"; return; }
-    cargo build --locked "${WITH_BPF[@]}" --bins
-    smoke_one "$target/debug/fullview" "$1"
+    smoke_one "$1"
 }
 
 # A short panel may be too noisy to count, but what came out must be right, and every variant must have had its turns.
-smoke_one() { # program experiment
+smoke_one() { # experiment
     local folder wrong members
-    folder=$out/$(basename "$2" .toml)
-    say "smoke: $2"
-    "$1" bench "$2" --smoke --out "$folder"
-    [ -s "$folder/panels.jsonl" ] || { echo "$2: no panel is recorded"; return 1; }
+    folder=$out/$(basename "$1" .toml)
+    say "smoke: $1"
+    "$target/debug/fullview" bench "$1" --smoke --out "$folder"
+    [ -s "$folder/panels.jsonl" ] || { echo "$1: no panel is recorded"; return 1; }
     if wrong=$(grep -E '"validity":\[[^]]*"(misrouted|wrong_flows|refused|interrupted|link_event)"|"set_aside"' "$folder/panels.jsonl"); then
-        printf '%s: what came out is wrong:\n%s\n' "$2" "$wrong"
+        printf '%s: what came out is wrong:\n%s\n' "$1" "$wrong"
         return 1
     fi
     if wrong=$(grep -vE '"rounds":[1-9]' "$folder/panels.jsonl"); then
-        printf '%s: panels without a round:\n%s\n' "$2" "$wrong"
+        printf '%s: panels without a round:\n%s\n' "$1" "$wrong"
         return 1
     fi
     members=$(grep -oE '"variant":' "$folder/panels.jsonl" | wc -l)
-    echo "$2: $(wc -l <"$folder/panels.jsonl") panels of $members members, all of them right"
+    echo "$1: $(wc -l <"$folder/panels.jsonl") panels of $members members, all of them right"
 }
 
 # New inputs go to a directory of their own: the corpus in the tree stays as it is.
 fuzz_target() { # target
     mkdir -p "$found/$1"
-    if (cd fuzz && cargo +nightly fuzz run --release --sanitizer "$FUZZ_SANITIZER" "$1" "$found/$1" "corpus/$1" -- \
-        -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=4096 -verbosity=0) >"$found/$1.log" 2>&1; then
+    if "$found/bin/debug/$1" "$found/$1" "fuzz/corpus/$1" -artifact_prefix="$found/$1-" \
+        -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=4096 -verbosity=0 >"$found/$1.log" 2>&1; then
         echo "$1: ok, $FUZZ_SECONDS s"
     else
         cat "$found/$1.log"
@@ -442,16 +443,37 @@ fuzz_target() { # target
     fi
 }
 
+# What cargo-fuzz does, but only our crates and the reader of MRT are instrumented and optimized; all else is compiled as for
+# tests. Panics and wrong answers show without a sanitizer, so the stable compiler is enough. `cargo +nightly fuzz run TARGET`
+# adds the address sanitizer.
+fuzz_build() {
+    local wrapper=$target/instrumented flags="-Copt-level=1 -Cpasses=sancov-module --cfg fuzzing" pass
+    for pass in level=4 inline-8bit-counters pc-table trace-compares; do
+        flags+=" -Cllvm-args=-sanitizer-coverage-$pass"
+    done
+    mkdir -p "$target"
+    cat >"$wrapper" <<END
+#!/bin/sh
+case " \$* " in
+*" --crate-name fullview_"* | *" --crate-name bgpkit_parser "* | *" fuzz_targets/"*) exec "\$@" $flags ;;
+*) exec "\$@" ;;
+esac
+END
+    chmod +x "$wrapper"
+    (cd fuzz && RUSTC_WRAPPER=$wrapper CARGO_TARGET_DIR=target cargo build --locked --bins)
+}
+
 fuzz() {
-    local found
-    cargo +nightly --version >/dev/null 2>&1 || { skip "fuzzing: rustup toolchain install nightly"; return; }
-    tool cargo-fuzz
+    local found targets
+    fuzz_build
     found=$(mktemp -d)
-    (cd fuzz && cargo +nightly fuzz build --release --sanitizer "$FUZZ_SANITIZER")
+    ln -s "$PWD/fuzz/target" "$found/bin"
+    mapfile -t targets < <(sed -n 's|^path = "fuzz_targets/\(.*\)\.rs"|\1|p' fuzz/Cargo.toml)
+    [ ${#targets[@]} -gt 0 ] || { echo "fuzz/Cargo.toml names no target"; return 1; }
     # As many at once as there are processors, because a target uses one.
-    export FUZZ_SECONDS FUZZ_SANITIZER found
+    export FUZZ_SECONDS found
     export -f fuzz_target
-    (cd fuzz && cargo +nightly fuzz list) | xargs -P "$(nproc)" -I '{}' bash -c 'fuzz_target {}'
+    printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I '{}' bash -c 'fuzz_target {}'
     rm -rf "$found"
 }
 
