@@ -208,7 +208,8 @@ fn the_interfaces_of_a_test_bed_are_for_one_measurement() {
         return;
     }
     let hosts = two();
-    let options = ["rates", "--testbed", "lab.toml", "--devices", "lines", "--trial-seconds", "1"];
+    // The first trial is longer than this test: the device gets its settings back between turns.
+    let options = ["rates", "--testbed", "lab.toml", "--devices", "lines", "--trial-seconds", "60"];
     let mut first = crate::remote::command(&options, &hosts);
     let mut first = hosts.control.run(move || first.spawn().unwrap());
     let dut = hosts.host("dut");

@@ -102,7 +102,8 @@ impl FilterClient {
 }
 
 impl FilterServer {
-    /// Applies the changes that wait, as far as there is room to hand the former rules back, and fills one piece.
+    /// Applies the changes that wait, as far as there is room to hand the former rules back, and fills one piece: who sent changes
+    /// before a piece knows from the answer that they are applied.
     pub(super) fn serve(&mut self, filter: &mut BurstFilter) {
         while !self.taken.is_full()
             && let Ok(change) = self.changes.pop()
@@ -110,7 +111,8 @@ impl FilterServer {
             // There is room: only this thread fills the ring.
             let _ = self.taken.push(adopt(filter, change));
         }
-        if !self.filled.is_full()
+        if self.changes.is_empty()
+            && !self.filled.is_full()
             && let Ok(mut piece) = self.pieces.pop()
         {
             piece.fill(filter, milliseconds());

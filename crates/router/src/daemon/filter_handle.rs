@@ -18,6 +18,11 @@ const PAUSE: Duration = Duration::from_micros(100);
 #[error("the worker of the filter does not answer; ask again")]
 pub struct FilterUnanswered;
 
+/// The worker of the filter has not taken a change yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the worker of the filter has not taken the change in 5 s; it takes it when it runs again")]
+pub struct FilterUnsettled;
+
 /// A running filter, for threads that ask about it or change it.
 pub struct FilterHandle {
     inspector: Mutex<FilterInspector>,
@@ -52,6 +57,11 @@ impl FilterHandle {
     /// Has the worker remove these states; returns how many of them there still were.
     pub fn remove(&self, states: Vec<StateRecord>) -> Result<u32, FilterUnanswered> {
         self.exchange(FilterPiece::removal(states)).map(|piece| piece.removed)
+    }
+
+    /// Waits until the worker forwards with the changes that were handed to it before.
+    pub fn settle(&self) -> Result<(), FilterUnsettled> {
+        self.exchange(FilterPiece::removal(Vec::new())).map(drop).map_err(|FilterUnanswered| FilterUnsettled)
     }
 
     fn exchange(&self, piece: FilterPiece) -> Result<Box<FilterPiece>, FilterUnanswered> {

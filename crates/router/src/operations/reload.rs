@@ -71,6 +71,9 @@ impl Reloader {
             log::warning(&text);
             events.record(EventKind::Warning, text);
         }
+        if let Some(filter) = &filter {
+            filter.handle.settle().map_err(|error| error.to_string())?;
+        }
         Ok(format!("{} is in force", self.path.display()))
     }
 }

@@ -83,7 +83,7 @@ fn add(entries: &mut Vec<TableEntry>, part: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Makes another table in this thread, and has the router's thread hand it to the worker.
+/// Makes another table in this thread, has the router's thread hand it to the worker, and waits for the worker to take it.
 fn apply(
     queries: &QueryHandle,
     name: &str,
@@ -103,6 +103,7 @@ fn apply(
         let taken =
             queries.ask(move |state| state.change_tables(rules)).map_err(|error| error.to_string())?;
         taken.map_err(|error| error.to_string())?;
+        handle.settle().map_err(|error| format!("table <{name}>: {error}"))?;
     }
     Ok(changed)
 }
