@@ -6,7 +6,7 @@ use super::axis::{self, Axis};
 use super::bars::Bar;
 use super::labels::TextBlock;
 use super::legend::add_names;
-use super::page::{AXIS_LABEL, EDGE, FAMILIES, TICK};
+use super::page::{AXIS_LABEL, EDGE, Mark, TICK};
 use super::scene::{Align, Edges, HEIGHT, INK, Scene, Shape, Text, WIDTH};
 use super::text::{Breaks, line_height, register, wrap};
 
@@ -82,8 +82,8 @@ impl Curves {
         let bottom = self.foot(&mut scene)?;
         let scales = self.scales((AXIS_ROOM, top, WIDTH - 2 * EDGE, bottom));
         self.axes(&mut scene, &scales);
-        for (curve, colour) in self.curves.iter().zip(FAMILIES.into_iter().cycle()) {
-            line(&mut scene, &scales, curve, colour);
+        for (curve, mark) in self.curves.iter().zip(Mark::all()) {
+            line(&mut scene, &scales, curve, mark);
         }
         Ok(scene)
     }
@@ -92,7 +92,7 @@ impl Curves {
     fn head(&self, scene: &mut Scene) -> Result<i32, String> {
         let below = stack(scene, &set(&self.title, TITLE)?, EDGE) + EDGE / 2;
         let names = self.curves.iter().map(|curve| curve.name.as_str());
-        let names: Vec<(&str, RGBColor)> = names.zip(FAMILIES.into_iter().cycle()).collect();
+        let names: Vec<(&str, Mark)> = names.zip(Mark::all()).collect();
         Ok(add_names(scene, &names, below)? + line_height(TICK))
     }
 
@@ -143,7 +143,8 @@ pub(super) fn left_label(scene: &mut Scene, text: &str, y: i32) {
     scene.texts.push(Text { text, x, y, size: AXIS_LABEL, colour: INK, align: Align::Middle, upright: true });
 }
 
-fn line(scene: &mut Scene, scales: &Scales, curve: &Curve, colour: RGBColor) {
+fn line(scene: &mut Scene, scales: &Scales, curve: &Curve, mark: Mark) {
+    let colour = mark.colour;
     let mut before = None;
     for (place, bar) in &curve.points {
         let (x, y) = (scales.x(*place), scales.y(bar.median));
@@ -156,9 +157,11 @@ fn line(scene: &mut Scene, scales: &Scales, curve: &Curve, colour: RGBColor) {
         for end in [low, high] {
             stroke((x - POINT, end), (x + POINT, end), 2);
         }
-        let edges = (x - POINT, y - POINT, x + POINT, y + POINT);
-        scene.shapes.push(Shape::Box { edges, colour });
         before = Some((x, y));
+    }
+    for (place, bar) in &curve.points {
+        let (x, y) = (scales.x(*place), scales.y(bar.median));
+        scene.shapes.extend(mark.shapes((x - POINT, y - POINT, x + POINT, y + POINT)));
     }
 }
 
@@ -209,6 +212,16 @@ mod tests {
         assert_eq!(points[1].0 - points[0].0, points[2].0 - points[1].0, "a hundred times as far each");
         assert!(points[0].1 < points[1].1 && points[1].1 < points[2].1, "lower rates are lower");
         assert!(points.iter().all(|(x, y)| (0..scene.width).contains(x) && (0..scene.height).contains(y)));
+    }
+
+    #[test]
+    fn twice_as_many_curves_as_colours_can_be_told_apart() {
+        let marks: Vec<Mark> = Mark::all().take(16).collect();
+        for (at, mark) in marks.iter().enumerate() {
+            assert!(!marks[..at].contains(mark), "{mark:?}");
+            let shapes: Vec<Shape> = mark.shapes((0, 0, 2 * POINT, 2 * POINT)).collect();
+            assert_eq!(shapes.len(), 1 + usize::from(at >= 8), "{shapes:?}");
+        }
     }
 
     #[test]

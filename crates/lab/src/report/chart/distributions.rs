@@ -6,7 +6,7 @@ use plotters::style::RGBColor;
 use super::axis;
 use super::curves::{AXIS, AXIS_ROOM, GRID, NOTE, TITLE, left_label, set, stack};
 use super::legend::add_names;
-use super::page::{AXIS_LABEL, EDGE, FAMILIES, TICK, pale};
+use super::page::{AXIS_LABEL, EDGE, FAMILIES, Mark, TICK, pale};
 use super::scene::{Align, Edges, HEIGHT, Scene, Shape, WIDTH};
 use super::text::{line_height, register};
 
@@ -102,7 +102,7 @@ impl Distributions {
     fn head(&self, scene: &mut Scene) -> Result<i32, String> {
         let below = stack(scene, &set(&self.title, TITLE)?, EDGE) + EDGE / 2;
         let names = self.curves.iter().map(|curve| curve.name.as_str());
-        let names: Vec<(&str, RGBColor)> = names.zip(FAMILIES.into_iter().cycle()).collect();
+        let names: Vec<(&str, Mark)> = names.zip(FAMILIES.into_iter().cycle().map(Mark::solid)).collect();
         Ok(add_names(scene, &names, below)? + line_height(TICK))
     }
 

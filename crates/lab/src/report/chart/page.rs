@@ -1,6 +1,6 @@
 //! The page on which the graph is laid out: the scene, the area of the plot, and ways to add texts and lines.
 
-use plotters::style::RGBColor;
+use plotters::style::{RGBColor, WHITE};
 
 use super::bars::Chart;
 use super::labels::TextBlock;
@@ -18,6 +18,34 @@ pub(super) const FAMILIES: [RGBColor; 8] = [
     RGBColor(0x8a, 0x5a, 0x3c),
     RGBColor(0x2b, 0xa3, 0xb5),
 ];
+/// A square that stands for a name, in the legend and at the points of a curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Mark {
+    pub(super) colour: RGBColor,
+    pub(super) is_hollow: bool,
+}
+
+impl Mark {
+    pub(super) fn solid(colour: RGBColor) -> Mark {
+        Mark { colour, is_hollow: false }
+    }
+
+    /// Hollow ones follow the solid ones, so that twice as many curves as there are colours can be told apart.
+    pub(super) fn all() -> impl Iterator<Item = Mark> {
+        let kind = |is_hollow| FAMILIES.map(|colour| Mark { colour, is_hollow });
+        [false, true].into_iter().flat_map(kind).cycle()
+    }
+
+    /// The shapes of a square with these edges.
+    pub(super) fn shapes(self, edges: Edges) -> impl Iterator<Item = Shape> {
+        let (left, top, right, bottom) = edges;
+        let rim = ((right - left) / 4).max(2);
+        let inner = (left + rim, top + rim, right - rim, bottom - rim);
+        let hole = self.is_hollow.then_some(Shape::Box { edges: inner, colour: WHITE });
+        [Shape::Box { edges, colour: self.colour }].into_iter().chain(hole)
+    }
+}
+
 /// The colour of extensions in the legend, where it stands for those of all families.
 pub(super) const PALE: RGBColor = RGBColor(0xd5, 0xd5, 0xd5);
 pub(super) const AXIS_LABEL: u32 = 28;
