@@ -213,9 +213,10 @@ fn a_router_that_is_too_slow_for_its_load_shows_it_as_packets_not_received() {
     let config = LoadConfig { pps: Some(1e6), burst: 1, ..config(FrameSize::Smallest) };
     let (result, laps) = one_core(&config, &flows, &mut Slow(Plain::new(&rib))).unwrap();
     check_conserved(&result);
-    for Lap { offered, received, .. } in laps {
-        assert!(received > 0 && received * 100 < offered, "{received} of {offered}");
-    }
+    // All laps together: where other programs have the core, one may end right after it began.
+    let (offered, received) =
+        laps.iter().fold((0, 0), |sum, lap| (sum.0 + lap.offered, sum.1 + lap.received));
+    assert!(received > 0 && received * 100 < offered, "{received} of {offered}");
 }
 
 /// Two routers take turns on one bed, and each has its own packets and counts.
