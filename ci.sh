@@ -8,7 +8,7 @@
 # returns them. With CI=true rustup adds the standard library of aarch64 to the toolchain. Cargo and Go download what they
 # lack into their caches. Temporary files are below /tmp.
 #
-# The seconds are estimates for a fresh machine with two cores and nothing else to do; the end of a run prints its own.
+# The seconds are estimates of each job alone on a fresh machine with two cores; the end of a run prints its own.
 #
 #   job         s    what it does
 #   packages    60   installs the Debian packages that the jobs need (without root: names those that are missing), and the
@@ -19,7 +19,7 @@
 #   types       1    each type name means one thing in its crate; the `impl` blocks of a type stand in at most three files
 #   functions   1    how long functions are
 #   clippy      180  lints with and without the feature `bpf`, in a build in which every call of a C compiler fails
-#   doc         60   links and warnings of the documentation
+#   doc         50   links and warnings of the documentation
 #   deny        5    licenses, sources, banned crates and known vulnerabilities of the dependencies
 #   budget      1    counts the lines of Rust
 #   test        600  all tests with the feature `bpf` (without clang: without it): unit, property, conformance, BIRD, FRR,
@@ -27,8 +27,8 @@
 #                    (root); the lab on simulated machines, FULLVIEW_CAMPAIGNS campaigns of each kind (default 120;
 #                    bounds on each machine need thousands, and 2000 are too few for one of them)
 #   plain       240  the unit tests, the command line, and the router in namespaces, built without the feature `bpf` (root)
-#   soak        110  three routers under load and churn for FULLVIEW_SOAK seconds (default 60; root)
-#   churn       115  FULLVIEW_CHURN changes (default 1000000) to every table that can be patched, while readers check
+#   soak        80   three routers under load and churn for FULLVIEW_SOAK seconds (default 60; root)
+#   churn       60   FULLVIEW_CHURN changes (default 1000000) to every table that can be patched, while readers check
 #                    every answer
 #   isa         140  that the tests covered every instruction set of this processor; the code without vectors; that the
 #                    workspace compiles for aarch64
@@ -37,8 +37,8 @@
 #   capi        40   the C interface: header (ACCEPT=1 renews it), library, example and checks in C, with sanitizers
 #   peers_check 60   that the Rust, Go and C programs measured beside ours build and answer a small table correctly, the C
 #                    programs under sanitizers
-#   smoke       200  a calibration and every experiment once, short; fails when a packet was misrouted or a sample is missing
-#   fuzz        260  every fuzz target for FUZZ_SECONDS (default 10), as many at once as there are processors
+#   smoke       260  a calibration and every experiment once, short; fails when a packet was misrouted or a sample is missing
+#   fuzz        330  every fuzz target for FUZZ_SECONDS (default 10), as many at once as there are processors
 #
 #   peers            measures every algorithm beside DPDK and other libraries, and our forwarding beside DPDK's l3fwd, which
 #                    it builds from Debian's source package; on the table in TABLE, else on a synthetic one (15 minutes;
