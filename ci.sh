@@ -4,8 +4,8 @@
 #
 # What a run changes on the machine: as root it installs Debian packages with apt-get (the lists below), without starting
 # their daemons. It builds cargo tools once for all checkouts, into fullview-tools in the user's cache folder, and everything
-# else below target/, fuzz/target/ and peers/build/: some 10 GB. Tests make network namespaces and links of their own and delete them; `peers` reserves huge pages and
-# returns them. With CI=true rustup adds the standard library of aarch64 to the toolchain. Cargo and Go download what they
+# else below target/, fuzz/target/ and peers/build/: some 10 GB. Tests make network namespaces and links of their own and
+# delete them; `peers` reserves huge pages and returns them. With CI=true rustup adds the standard library of aarch64 to the toolchain. Cargo and Go download what they
 # lack into their caches. Temporary files are below /tmp.
 #
 # The seconds are estimates of each job alone on a fresh machine with two cores; the end of a run prints its own.
@@ -445,7 +445,7 @@ fuzz_target() { # target
 
 # What cargo-fuzz does, but only our crates and the reader of MRT are instrumented and optimized; all else is compiled as for
 # tests. Panics and wrong answers show without a sanitizer, so the stable compiler is enough. `cargo +nightly fuzz run TARGET`
-# adds the address sanitizer.
+# adds the address sanitizer. The folder is of this job alone, since Cargo does not see that another build has no wrapper.
 fuzz_build() {
     local wrapper=$target/instrumented flags="-Copt-level=1 -Cpasses=sancov-module --cfg fuzzing" pass
     for pass in level=4 inline-8bit-counters pc-table trace-compares; do
@@ -460,14 +460,14 @@ case " \$* " in
 esac
 END
     chmod +x "$wrapper"
-    (cd fuzz && RUSTC_WRAPPER=$wrapper CARGO_TARGET_DIR=target cargo build --locked --bins)
+    (cd fuzz && RUSTC_WRAPPER=$wrapper CARGO_TARGET_DIR=target/instrumented cargo build --locked --bins)
 }
 
 fuzz() {
     local found targets
     fuzz_build
     found=$(mktemp -d)
-    ln -s "$PWD/fuzz/target" "$found/bin"
+    ln -s "$PWD/fuzz/target/instrumented" "$found/bin"
     mapfile -t targets < <(sed -n 's|^path = "fuzz_targets/\(.*\)\.rs"|\1|p' fuzz/Cargo.toml)
     [ ${#targets[@]} -gt 0 ] || { echo "fuzz/Cargo.toml names no target"; return 1; }
     # As many at once as there are processors, because a target uses one.
