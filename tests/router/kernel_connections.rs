@@ -158,7 +158,7 @@ fn iperf3_measures_through_the_kernel() {
     let hosts = &lab.lab.lab;
     let mut server = hosts.right.start("iperf3", &["-s", "-1", "-p", "4080", "--forceflush"]);
     server.wait_for("listening");
-    let said = hosts.left.command("iperf3 -c 10.0.2.2 -p 4080 -n 2M");
+    let said = hosts.left.command("iperf3 -c 10.0.2.2 -p 4080 -n 20M");
     assert!(said.contains("receiver"), "{said}");
     assert!(eventually(|| lab.in_kernel() > 1000), "{}", lab.filter());
 }

@@ -40,6 +40,11 @@
 /* Rules of policy routing that the packets of an interface and family meet at most. */
 #define MOST_RULES 32
 
+/* A function that the verifier checks once and by itself, since it can be called from elsewhere: a static one it would follow
+ * again at each call, with all that is known there, until it gives up after a million instructions. So nothing is known of
+ * the arguments, and the caller knows nothing of the result. */
+#define CHECKED_ALONE __noinline
+
 /* Why a packet is not forwarded, in the order of src/program_verdict.rs. The packet is dropped for SOURCE_CHECK and
  * BLACKHOLE and where a limit is exceeded, and passed to the kernel for all others. */
 enum reason {
@@ -148,7 +153,7 @@ struct rule {
 	__u32 action;
 	__u32 to;		/* a table, or a place */
 	__u32 inverted;		/* it selects the other packets */
-	__u32 place;		/* in its list */
+	__u32 unused;
 };
 
 struct branch {
@@ -182,8 +187,7 @@ struct generation {
 	__u32 leaf_bytes;		/* of dir18: 1 or 2 */
 	__u32 number;			/* 0 or 1; never changes */
 	__u32 last_report;		/* of the process, in TICKS; 0: it makes none */
-	__u32 zero;
-	__u32 unused[1016];
+	__u32 unused[1017];
 };
 
 struct generation_map {
@@ -344,9 +348,8 @@ static __always_inline const struct vrf *vrf_of(const struct generation *now, __
 }
 
 /* As lookup_inet, in any table. A separate function, so that packets that are looked up in the main table at once do not pay
- * for it. Because of the word that is always zero, the verifier knows nothing of the result, and follows one way from here
- * instead of one for each range of results. */
-static __noinline __u32 lookup_inet_in(const struct generation *now, __u32 table, __u32 addr)
+ * for it. */
+CHECKED_ALONE __u32 lookup_inet_in(const struct generation *now, __u32 table, __u32 addr)
 {
 	const struct vrf *vrf;
 	__u32 entry;
@@ -354,14 +357,14 @@ static __noinline __u32 lookup_inet_in(const struct generation *now, __u32 table
 	if (!now)
 		return 0;
 	if (!table)
-		return lookup_inet(now, addr) ^ now->zero;
+		return lookup_inet(now, addr);
 	vrf = vrf_of(now, table);
 	if (!vrf)
 		return 0;
 	entry = vrf->index[addr >> 14];
 	if (vrf->leaf_bytes == 1)
-		return lookup_narrow(now, vrf->first_leaf, entry, addr) ^ now->zero;
-	return lookup_wide(now, vrf->first_leaf, entry, addr) ^ now->zero;
+		return lookup_narrow(now, vrf->first_leaf, entry, addr);
+	return lookup_wide(now, vrf->first_leaf, entry, addr);
 }
 
 /* btree6: crates/table/src/fib/btree6/lines.rs. A place is the offset of a line in bytes. */
@@ -445,7 +448,7 @@ struct key {
 };
 
 /* The rare case of prefixes longer than /48. */
-static __noinline __u32 lookup_deeper(const struct generation *now, const struct key *key, __u32 place)
+CHECKED_ALONE __u32 lookup_deeper(const struct generation *now, const struct key *key, __u32 place)
 {
 	__u32 consumed = 0;
 
@@ -494,7 +497,7 @@ static __always_inline __u32 lookup_inet6(const struct generation *now, __u64 hi
 }
 
 /* As lookup_inet_in. */
-static __noinline __u32 lookup_inet6_in(const struct generation *now, __u32 table, __u64 high, __u64 low)
+CHECKED_ALONE __u32 lookup_inet6_in(const struct generation *now, __u32 table, __u64 high, __u64 low)
 {
 	struct lines from = {};
 	const struct vrf *vrf;
@@ -511,24 +514,19 @@ static __noinline __u32 lookup_inet6_in(const struct generation *now, __u32 tabl
 		from.leaves = vrf->first_leaf6;
 		root = vrf->roots[high >> 48];
 	}
-	return lookup_lines(now, from, root, high, low) ^ now->zero;
+	return lookup_lines(now, from, root, high, low);
 }
 
 /* No next hop has this number, whose low half is that of no route. */
 #define LEFT_BY_RULE (1 << 16)
-
-/* Rules that a packet meets that select it, at most. The verifier follows the lookup of each, so there cannot be as many as
- * rules in a list. */
-#define MOST_STEPS 4
 
 static __always_inline const struct rule *rule_at(const struct generation *now, __u32 first, __u32 place)
 {
 	return &now->rules[(first + place) & (RULES - 1)];
 }
 
-/* The place of the first rule from `place` on that selects the packet; MOST_RULES if there is none. It is read from the rule,
- * so that the verifier follows one way from here. */
-static __noinline __u32 next_rule(const struct generation *now, const struct port *port, __u32 place, __u32 source,
+/* The place of the first rule from `place` on that selects the packet; MOST_RULES if there is none. */
+CHECKED_ALONE __u32 next_rule(const struct generation *now, const struct port *port, __u32 place, __u32 source,
 				  __u32 destination)
 {
 	const struct rule_list *list;
@@ -542,7 +540,7 @@ static __noinline __u32 next_rule(const struct generation *now, const struct por
 				((destination ^ rule->destination[0]) & rule->destination_mask[0]);
 
 		if ((differs == 0) != rule->inverted)
-			return rule->place;
+			return place;
 	}
 	return MOST_RULES;
 }
@@ -556,7 +554,7 @@ static __always_inline int uses_route(const struct generation *now, const struct
 }
 
 /* Looks up by the rules of an interface. */
-static __noinline __u32 lookup_inet_by_rules(const struct generation *now, const struct port *port, __u32 source,
+CHECKED_ALONE __u32 lookup_inet_by_rules(const struct generation *now, const struct port *port, __u32 source,
 					     __u32 destination)
 {
 	__u32 place = 0, number, first;
@@ -564,7 +562,7 @@ static __noinline __u32 lookup_inet_by_rules(const struct generation *now, const
 	if (!now || !port)
 		return 0;
 	first = now->rule_lists[port->number & (INTERFACES - 1)].first;
-	for (int i = 0; i < MOST_STEPS; i++) {
+	for (int i = 0; i < MOST_RULES; i++) {
 		const struct rule *rule;
 
 		place = next_rule(now, port, place, source, destination);
@@ -603,7 +601,7 @@ static __always_inline int selects_inet6(const struct rule *rule, const struct a
 }
 
 /* As next_rule. */
-static __noinline __u32 next_rule6(const struct generation *now, const struct port *port, __u32 place,
+CHECKED_ALONE __u32 next_rule6(const struct generation *now, const struct port *port, __u32 place,
 				   const struct addresses *packet)
 {
 	const struct rule_list *list;
@@ -615,13 +613,13 @@ static __noinline __u32 next_rule6(const struct generation *now, const struct po
 		const struct rule *rule = rule_at(now, list->first6, place);
 
 		if (selects_inet6(rule, packet))
-			return rule->place;
+			return place;
 	}
 	return MOST_RULES;
 }
 
 /* As lookup_inet_by_rules. */
-static __noinline __u32 lookup_inet6_by_rules(const struct generation *now, const struct port *port,
+CHECKED_ALONE __u32 lookup_inet6_by_rules(const struct generation *now, const struct port *port,
 					      const struct addresses *packet)
 {
 	__u32 place = 0, number, first;
@@ -629,7 +627,7 @@ static __noinline __u32 lookup_inet6_by_rules(const struct generation *now, cons
 	if (!now || !port || !packet)
 		return 0;
 	first = now->rule_lists[port->number & (INTERFACES - 1)].first6;
-	for (int i = 0; i < MOST_STEPS; i++) {
+	for (int i = 0; i < MOST_RULES; i++) {
 		const struct rule *rule;
 
 		place = next_rule6(now, port, place, packet);
@@ -796,7 +794,7 @@ static __always_inline int objection_back(const struct generation *now, __u32 nu
 }
 
 /* Source checks need a second lookup. A separate function, so that packets without a check do not pay for it. */
-static __noinline int source_objection(const struct generation *now, const struct port *port, __u32 source)
+CHECKED_ALONE int source_objection(const struct generation *now, const struct port *port, __u32 source)
 {
 	__u32 number;
 
@@ -809,7 +807,7 @@ static __noinline int source_objection(const struct generation *now, const struc
 	return objection_back(now, number, port);
 }
 
-static __noinline int source_objection6(const struct generation *now, const struct port *port, __u64 high, __u64 low)
+CHECKED_ALONE int source_objection6(const struct generation *now, const struct port *port, __u64 high, __u64 low)
 {
 	__u32 number;
 

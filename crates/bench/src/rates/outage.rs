@@ -27,11 +27,14 @@ pub struct Outage {
 
 impl Outage {
     /// By a trial in which the work that makes something fail began at a moment. Nothing if the generator fell behind,
-    /// packets were lost before, or none used the link: then not the failure alone is to blame.
+    /// packets were lost before, or none used the link: then not the failure alone is to blame. Nor if it took that work until
+    /// the end to make something fail.
     pub fn of(trial: &TracedTrial, began: Duration, load: f64) -> Option<Outage> {
         let missing = trial.missing();
-        let is_early = missing.first().is_some_and(|first| *first < began);
-        if trial.offered.behind() > MOST_BEHIND || is_early {
+        let end = trial.sent.len() - (trial.sent.len() as f64 * END) as usize;
+        let is_late = |first: &Duration| trial.sent.get(end).is_some_and(|end| first >= end);
+        let is_outside = missing.first().is_some_and(|first| *first < began || is_late(first));
+        if trial.offered.behind() > MOST_BEHIND || is_outside {
             return None;
         }
         let before = trial.received.each_ref().map(|link| link.range(..began).count() as f64);
@@ -42,7 +45,6 @@ impl Outage {
         let (lost, packet) = (missing.len() as u64, 1.0 / load);
         let span =
             missing.first().zip(missing.last()).map(|(first, last)| (*last - *first).as_secs_f64() + packet);
-        let end = trial.sent.len() - (trial.sent.len() as f64 * END) as usize;
         let recovered = trial.sent[end..].iter().all(|due| trial.came_out(due));
         Some(Outage {
             sent: trial.sent.len() as u64,
@@ -101,6 +103,7 @@ mod tests {
     #[test]
     fn a_disturbed_trial_does_not_count() {
         assert_eq!(outage(1, |number| number == 19), None, "lost before the failure");
+        assert_eq!(outage(1, |number| number >= 90), None, "it failed too late to see what follows");
         let [first, second] = trial(1, |_| false).received;
         let unused = TracedTrial { received: [second, first], ..trial(1, |_| false) };
         assert_eq!(Outage::of(&unused, Duration::from_millis(20), 1000.0), None, "the link was not in use");

@@ -11,15 +11,15 @@ use std::sync::OnceLock;
 use aya::maps::{Map, MapData, MapError};
 use aya::sys::SyscallError;
 use aya::{Btf, Ebpf, EbpfError};
-use aya_obj::Object;
-use aya_obj::btf::BtfKind;
-use aya_obj::generated::{BPF_CALL, BPF_JMP, BPF_PSEUDO_KFUNC_CALL, bpf_insn};
+use aya_obj::btf::{BtfFeatures, BtfKind};
+use aya_obj::generated::{BPF_CALL, BPF_JMP, BPF_PSEUDO_KFUNC_CALL, bpf_func_info, bpf_insn};
+use aya_obj::{Function, Object};
 
 use crate::bpf::{BpfError, BpfObject, retry_after_signals};
-use crate::port::sys::bpf_call;
+use crate::port::sys::bpf_call::{self, ProgramCode};
 
 use super::attachment::{Buffers, failed};
-use super::spare_room::{kernel_copies_programs, with_spare_room};
+use super::spare_room::{kernel_copies_programs, moved_functions, with_spare_room};
 
 const READ_TAG: &str = "bpf_xdp_metadata_rx_vlan_tag";
 
@@ -33,6 +33,8 @@ pub(super) struct BoundProgram {
 
 struct RelocatedCode {
     instructions: Vec<bpf_insn>,
+    functions: Vec<bpf_func_info>,
+    types: OwnedFd,
     license: CString,
     /// The maps: instructions name them by the numbers of these descriptors.
     _maps: Vec<OwnedFd>,
@@ -59,9 +61,8 @@ impl BoundProgram {
         let (object, name) = (self.object.name(), self.name);
         let mut program = None;
         let load = || {
-            let RelocatedCode { instructions, license, .. } = &self.code;
             let is_multi_buffer = self.buffers == Buffers::Several;
-            let loaded = bpf_call::load_bound_xdp(instructions, license, interface, is_multi_buffer);
+            let loaded = bpf_call::load_bound_xdp(self.code.as_program(), interface, is_multi_buffer);
             program = Some(loaded.map_err(|error| failed("BPF_PROG_LOAD", error))?);
             Ok(())
         };
@@ -78,6 +79,13 @@ impl BoundProgram {
     }
 }
 
+impl RelocatedCode {
+    fn as_program(&self) -> ProgramCode<'_> {
+        let RelocatedCode { instructions, functions, types, license, .. } = self;
+        ProgramCode { instructions, functions, types: types.as_fd(), license }
+    }
+}
+
 /// The number of the function's type in the running kernel. It takes a while to find among some 100,000 types.
 fn type_of_read_tag() -> Option<u32> {
     static TYPE: OnceLock<Option<u32>> = OnceLock::new();
@@ -86,6 +94,7 @@ fn type_of_read_tag() -> Option<u32> {
 
 fn relocated(object: BpfObject, name: &str, maps: &Ebpf, read_tag: u32) -> Result<RelocatedCode, EbpfError> {
     let mut object = Object::parse(object.bytes())?;
+    let types = load_types(&mut object)?;
     let (declared, maps) = (object.maps.clone(), descriptors(maps)?);
     let known = maps.iter().filter_map(|(name, fd)| Some((*name, fd.as_raw_fd(), declared.get(*name)?)));
     let sections: HashSet<usize> = object.functions.keys().map(|(section, _)| *section).collect();
@@ -95,10 +104,23 @@ fn relocated(object: BpfObject, name: &str, maps: &Ebpf, read_tag: u32) -> Resul
     let program = object.programs.get(name).map(|program| (program.function_key(), program.license.clone()));
     let (function, license) = program.unwrap_or_default();
     let function = object.functions.get(&function);
-    let mut instructions =
-        function.map(|function| with_spare_room(&function.instructions)).unwrap_or_default();
+    let (instructions, functions) = function.map(|code| with_room(code, read_tag)).unwrap_or_default();
+    let _maps = maps.into_iter().map(|(_, fd)| fd).collect();
+    Ok(RelocatedCode { instructions, functions, types, license, _maps })
+}
+
+/// The types of an object, in the kernel. Every kernel that can bind a program to an interface knows all kinds of types.
+fn load_types(object: &mut Object) -> Result<OwnedFd, EbpfError> {
+    let all = BtfFeatures::new(true, true, true, true, true, true, true, true);
+    let types = object.fixup_and_sanitize_btf(&all)?.map(|types| types.to_bytes()).unwrap_or_default();
+    bpf_call::load_types(&types).map_err(|error| failed("BPF_BTF_LOAD", error).into())
+}
+
+/// The instructions and functions of a program with spare room, and with this number of the kernel's function.
+fn with_room(code: &Function, read_tag: u32) -> (Vec<bpf_insn>, Vec<bpf_func_info>) {
+    let mut instructions = with_spare_room(&code.instructions);
     instructions.iter_mut().filter(|call| is_kernel_call(call)).for_each(|call| call.imm = read_tag as i32);
-    Ok(RelocatedCode { instructions, license, _maps: maps.into_iter().map(|(_, fd)| fd).collect() })
+    (instructions, moved_functions(&code.func_info.func_info, code.instructions.len()))
 }
 
 /// Own descriptors of the maps, with their names.

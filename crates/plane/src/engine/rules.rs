@@ -49,7 +49,7 @@ impl RuleMemory {
 
     /// Returns the number of the first rule of a list.
     fn place(&mut self, list: &[CompiledRule]) -> Result<u16, EngineError> {
-        let words: Vec<_> = (0..).zip(list).map(|(place, rule)| words(place, rule)).collect();
+        let words: Vec<_> = list.iter().map(words).collect();
         if let Some(first) = self.known.get(&words) {
             return Ok(*first);
         }
@@ -65,8 +65,8 @@ impl RuleMemory {
 }
 
 /// The program leaves all packets to the kernel that meet a rule with a protocol or ports.
-fn words(place: u32, rule: &CompiledRule) -> [u32; RULE] {
-    if rule.transport.is_any() { words_of(place, rule) } else { words_of(place, &LEAVES_ALL) }
+fn words(rule: &CompiledRule) -> [u32; RULE] {
+    words_of(if rule.transport.is_any() { rule } else { &LEAVES_ALL })
 }
 
 const LEAVES_ALL: CompiledRule = CompiledRule {
@@ -78,7 +78,7 @@ const LEAVES_ALL: CompiledRule = CompiledRule {
 };
 
 /// `struct rule`.
-fn words_of(place: u32, rule: &CompiledRule) -> [u32; RULE] {
+fn words_of(rule: &CompiledRule) -> [u32; RULE] {
     let (action, to) = match rule.action {
         PolicyAction::LookUp(table) => (0, table.into()),
         PolicyAction::SkipTo(place) => (1, place.into()),
@@ -91,6 +91,6 @@ fn words_of(place: u32, rule: &CompiledRule) -> [u32; RULE] {
         let [low, high] = [*part as u64, (*part >> 64) as u64].map(halves);
         to.copy_from_slice(&[low, high].concat());
     }
-    words[16..].copy_from_slice(&[action, to, rule.inverted.into(), place]);
+    words[16..19].copy_from_slice(&[action, to, rule.inverted.into()]);
     words
 }

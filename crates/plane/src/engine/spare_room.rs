@@ -6,7 +6,7 @@
 
 use std::fs;
 
-use aya_obj::generated::{BPF_ALU64, BPF_JEQ, BPF_JMP, BPF_K, BPF_MOV, bpf_insn};
+use aya_obj::generated::{BPF_ALU64, BPF_JEQ, BPF_JMP, BPF_K, BPF_MOV, bpf_func_info, bpf_insn};
 
 /// A jump reaches this many instructions.
 const MOST_SPARE: usize = i16::MAX as usize;
@@ -19,6 +19,16 @@ pub(super) fn with_spare_room(program: &[bpf_insn]) -> Vec<bpf_insn> {
     with_room[1] = bpf_insn { code: (BPF_JMP | BPF_JEQ | BPF_K) as u8, off: spare as i16, ..clear_r0() };
     with_room.extend_from_slice(program);
     with_room
+}
+
+/// Where functions begin in a program of so many instructions that was given room. The first one begins at the room.
+pub(super) fn moved_functions(functions: &[bpf_func_info], program: usize) -> Vec<bpf_func_info> {
+    let room = (program.min(MOST_SPARE) + 2) as u32;
+    let moved = |from: u32| if from == 0 { 0 } else { from + room };
+    functions
+        .iter()
+        .map(|function| bpf_func_info { insn_off: moved(function.insn_off), type_id: function.type_id })
+        .collect()
 }
 
 /// `r0 = 0`; a program starts with nothing in this register.

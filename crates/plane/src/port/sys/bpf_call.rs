@@ -6,7 +6,9 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use aya_obj::generated::{bpf_attach_type, bpf_attr, bpf_cmd, bpf_insn, bpf_prog_info, bpf_prog_type};
+use aya_obj::generated::{
+    bpf_attach_type, bpf_attr, bpf_cmd, bpf_func_info, bpf_insn, bpf_prog_info, bpf_prog_type,
+};
 use libc::c_int;
 
 use super::socket::check;
@@ -24,13 +26,30 @@ pub enum XdpPlace {
     Driver = 1 << 2,
 }
 
+/// A program and what its functions are: some may be verified alone.
+#[derive(Clone, Copy)]
+pub struct ProgramCode<'p> {
+    pub instructions: &'p [bpf_insn],
+    /// Where functions begin, and their types.
+    pub functions: &'p [bpf_func_info],
+    /// What [`load_types`] returned.
+    pub types: BorrowedFd<'p>,
+    pub license: &'p CStr,
+}
+
+/// Gives the kernel types in the format of BTF.
+pub fn load_types(btf: &[u8]) -> io::Result<OwnedFd> {
+    let mut attributes = no_attributes();
+    // SAFETY: all bytes of the union were zeroed, which is a valid value of each of its fields.
+    let types = unsafe { &mut attributes.__bindgen_anon_7 };
+    types.btf = btf.as_ptr() as u64;
+    types.btf_size = btf.len() as u32;
+    run(bpf_cmd::BPF_BTF_LOAD, &mut attributes)
+}
+
 /// Has the kernel verify and compile an XDP program for this interface alone.
-pub fn load_bound_xdp(
-    instructions: &[bpf_insn],
-    license: &CStr,
-    interface: u32,
-    is_multi_buffer: bool,
-) -> io::Result<OwnedFd> {
+pub fn load_bound_xdp(code: ProgramCode<'_>, interface: u32, is_multi_buffer: bool) -> io::Result<OwnedFd> {
+    let ProgramCode { instructions, functions, types, license } = code;
     let mut attributes = no_attributes();
     // SAFETY: all bytes of the union were zeroed, which is a valid value of each of its fields.
     let program = unsafe { &mut attributes.__bindgen_anon_3 };
@@ -39,6 +58,10 @@ pub fn load_bound_xdp(
     program.insns = instructions.as_ptr() as u64;
     program.insn_cnt = instructions.len() as u32;
     program.license = license.as_ptr() as u64;
+    program.prog_btf_fd = types.as_raw_fd() as u32;
+    program.func_info_rec_size = size_of::<bpf_func_info>() as u32;
+    program.func_info = functions.as_ptr() as u64;
+    program.func_info_cnt = functions.len() as u32;
     program.prog_flags = if is_multi_buffer { BOUND | MULTI_BUFFER } else { BOUND };
     program.prog_ifindex = interface;
     run(bpf_cmd::BPF_PROG_LOAD, &mut attributes)
@@ -98,7 +121,7 @@ fn run(command: bpf_cmd, attributes: &mut bpf_attr) -> io::Result<OwnedFd> {
 /// As [`run`], for any command.
 fn call(command: bpf_cmd, attributes: &mut bpf_attr) -> io::Result<c_int> {
     // SAFETY: the kernel reads the attributes, and reads or writes what they point to: the functions above own or borrow
-    // the instructions, the licence and the program's facts until the call has ended.
+    // the types, the program and the facts about it until the call has ended.
     let result = unsafe {
         libc::syscall(libc::SYS_bpf, command as c_int, &raw mut *attributes, size_of::<bpf_attr>())
     };
