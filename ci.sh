@@ -38,7 +38,7 @@
 #   peers_check 60   that the Rust, Go and C programs measured beside ours build and answer a small table correctly, the C
 #                    programs under sanitizers
 #   smoke       260  a calibration and every experiment once, short; fails when a packet was misrouted or a sample is missing
-#   fuzz        330  every fuzz target for FUZZ_SECONDS (default 10), as many at once as there are processors
+#   fuzz        330  every fuzz target for FUZZ_SECONDS (default 5), as many at once as there are processors
 #
 #   peers            measures every algorithm beside DPDK and other libraries, and our forwarding beside DPDK's l3fwd, which
 #                    it builds from Debian's source package; on the table in TABLE, else on a synthetic one (15 minutes;
@@ -56,7 +56,7 @@ CI=${CI:-false}
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 # Every target starts from the valid inputs in fuzz/corpus, so it reaches the parsers' inner branches at once, and a short
 # search is enough for each run of CI; set more seconds after a change to a parser.
-FUZZ_SECONDS=${FUZZ_SECONDS:-10}
+FUZZ_SECONDS=${FUZZ_SECONDS:-5}
 
 target=${CARGO_TARGET_DIR:-target}
 [ "${target#/}" != "$target" ] || target=$PWD/$target
@@ -569,15 +569,16 @@ lane() {
     done
 }
 
-# What decides soonest, then two lanes at once: tests wait for packets most of the time, and leave the processors to builds,
-# which give way to them. Where two write to one folder of builds, cargo lets one wait for the other.
+# What decides soonest, then two lanes at once. Those that start routers come one after the other, since `plain` builds the program
+# anew. They wait for packets part of the time, and leave the processors to the others, which give way to them. Where two
+# write to one folder of builds, cargo lets one wait for the other.
 every_job() {
     local each tests builds ended=0
     for each in packages fmt imports types functions budget; do run "$each"; done
     lanes=$(mktemp -d)
-    (lane test plain soak churn isa capi) &
+    (lane test soak smoke plain) &
     tests=$!
-    (renice -n 10 $BASHPID >/dev/null; lane tools clippy doc deny api peers_check loom fuzz smoke) &
+    (renice -n 10 $BASHPID >/dev/null; lane tools clippy doc deny api peers_check loom fuzz churn isa capi) &
     builds=$!
     wait $tests || ended=$?
     wait $builds || ended=$?

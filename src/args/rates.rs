@@ -87,6 +87,9 @@ pub struct RatesArgs {
     /// Change so many of the routes a second while the device is measured
     #[arg(long, value_name = "M", default_value_t = 0, requires = "routes", value_parser = clap::value_parser!(u32).range(..=100_000))]
     pub changes: u32,
+    /// Change them as this trace of BGP updates does (lines: unix-time a|w prefix next-hop), again and again
+    #[arg(long, value_name = "FILE", requires = "changes")]
+    pub trace: Option<PathBuf>,
     /// Have the link and the route by which each device sends fail N times, and measure how long packets are lost
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub convergence: Option<u32>,

@@ -11,8 +11,8 @@ use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use fullview_bench::rates::{
     CampaignFiles, DeviceName, NamespaceLab, Questions, RateLab, RatesCampaign, RatesError, RatesGraph,
-    RatesReport, RouteTable, RoutesPlan, TrialArchive, TurnLog, answers, graphs, notes, page, result_files,
-    table,
+    RatesReport, RouteTable, RouteTrace, RoutesPlan, TableSource, TrialArchive, TurnLog, answers, graphs,
+    notes, page, result_files, table,
 };
 use fullview_bench::remote::{DeviceKind, HOOKS, LabOptions, RemoteLab, Wiring};
 use fullview_bench::served::Hello;
@@ -127,6 +127,7 @@ fn settings(
         "bursts": args.bursts,
         "routes": args.routes,
         "changes": args.changes,
+        "trace": args.trace,
         "convergence": args.convergence,
     });
     // Numbers are compared as they are read again.
@@ -264,15 +265,13 @@ fn wanted(args: &RatesArgs, devices: Vec<String>, wiring: Option<&Wiring>) -> an
 }
 
 fn questions(args: &RatesArgs) -> anyhow::Result<Questions> {
+    let trace = args.trace.as_deref().map(RouteTrace::load).transpose();
+    let trace = trace.map_err(|error| BadInput(format!("--trace: {error}")))?;
     let plan = |routes: u32| {
-        let table = RouteTable::synthetic(routes as usize, args.seed).map_err(RatesError::from)?;
-        anyhow::Ok(RoutesPlan {
-            table: Arc::new(table),
-            routes,
-            seed: args.seed,
-            changes: args.changes,
-            spare: false,
-        })
+        let source = TableSource { routes: routes as usize, seed: args.seed, trace };
+        let table = RouteTable::new(&source).map_err(|error| BadInput(format!("--routes: {error}")))?;
+        let (table, source) = (Arc::new(table), Arc::new(source));
+        anyhow::Ok(RoutesPlan { table, source, changes: args.changes, spare: false })
     };
     let routes = args.routes.map(plan).transpose()?;
     Ok(Questions { bursts: args.bursts, routes, failures: args.convergence.unwrap_or(0) })

@@ -32,6 +32,24 @@ fn devices_forward_by_routes_that_change() {
 }
 
 #[test]
+fn routes_change_as_in_a_trace() {
+    if !may_run(&["ip", "ethtool", "chrt", "setpriv"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("updates.txt");
+    let announced = "1418774413 a 198.18.0.0/15 192.0.2.1\n1418774413 a 198.18.7.0/24 192.0.2.2\n";
+    std::fs::write(&trace, format!("{announced}1418774414 w 198.18.7.0/24\n")).unwrap();
+    let arguments = ["--devices", "kernel", "--routes", "3000", "--changes", "500", "--trace"];
+    let report = measured(folder.path(), &["kernel"], &[&arguments[..], &[trace.to_str().unwrap()]].concat());
+    let search = &device(&report, "kernel")["searches"][0];
+    assert!(search["mrr"].as_f64().unwrap() > 0.0, "{search}");
+    assert!(search["changes"]["made"].as_u64().unwrap() > 0, "{search}");
+    assert_eq!(search["changes"]["traced"], true);
+    assert!(page(folder.path()).contains("every second, as in a trace"));
+}
+
+#[test]
 fn routes_that_no_device_can_have_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |arguments: &[&str], reason: &str| {
@@ -42,4 +60,13 @@ fn routes_that_no_device_can_have_are_refused() {
     refused(&["--devices", "link,kernel", "--routes", "1000"], "link has no kernel with routes");
     refused(&["--changes", "10"], "--routes");
     refused(&["--routes", "10"], "100..=2000000");
+    let trace = folder.path().join("updates.txt");
+    let path = trace.to_str().unwrap();
+    let traced = ["--devices", "kernel", "--routes", "1000", "--changes", "10", "--trace", path];
+    refused(&traced, "updates.txt");
+    std::fs::write(&trace, "1 w 198.18.0.0/15\n1 b 198.18.0.0/15\n").unwrap();
+    refused(&traced, "updates.txt:2");
+    std::fs::write(&trace, "1 w 198.18.0.0/15\n").unwrap();
+    refused(&traced, "the trace changes nothing");
+    refused(&["--routes", "1000", "--trace", path], "--changes");
 }

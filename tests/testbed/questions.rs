@@ -48,7 +48,11 @@ fn routes_of_a_device_between_hosts_change_and_are_removed() {
     let dut = hosts.host("dut");
     let routes = || (dut.node.ip("-4 route show"), dut.node.ip("neighbor show nud permanent"));
     let before = routes();
-    let report = measure_with(&hosts, &["--routes", "600", "--changes", "100", "--size", "imix"]);
+    let trace = hosts.path("updates.txt");
+    fs::write(&trace, "1 a 198.51.99.0/24 192.0.2.1\n1 a 198.51.98.0/23 192.0.2.2\n2 w 198.51.99.0/24\n")
+        .unwrap();
+    let changes = ["--changes", "100", "--trace", trace.to_str().unwrap()];
+    let report = measure_with(&hosts, &[&["--routes", "600", "--size", "imix"][..], &changes].concat());
     assert_eq!(report["frame_bytes"].as_array().unwrap().len(), 12);
     for name in ["threads", "lines"] {
         assert!(mrr(&report, name) > 0.0, "{report}");
@@ -56,7 +60,7 @@ fn routes_of_a_device_between_hosts_change_and_are_removed() {
         assert!(routes["routes"].as_u64().unwrap() > 500, "{name}: {routes}");
         assert!(routes["load_seconds"].as_f64() <= routes["forwards_seconds"].as_f64(), "{name}: {routes}");
         assert_eq!(routes["program"].is_null(), name == "lines", "{name}: {routes}");
-        assert!(changes["made"].as_u64().unwrap() > 0, "{name}: {changes}");
+        assert!(changes["made"].as_u64().unwrap() > 0 && changes["traced"] == true, "{name}: {changes}");
     }
     assert!(page(&hosts).contains("## Routes"));
     assert_eq!(routes(), before);

@@ -7,8 +7,8 @@ use fullview_lab::search::SearchError;
 use fullview_plane::port::PortError;
 use fullview_profile::ProfileError;
 use fullview_router::netlink::socket::SocketError;
-use fullview_table::feed::synthetic::SyntheticError;
 
+use super::route_table::RouteTableError;
 use crate::testbed::TestbedError;
 use crate::veth::VethError;
 
@@ -72,7 +72,7 @@ pub enum RatesError {
     #[error("the device forwards no packet by the last route {seconds} s after the kernel had it")]
     NotForwarded { seconds: u64 },
     #[error("the routes: {0}")]
-    Table(#[from] SyntheticError),
+    Table(#[from] RouteTableError),
     #[error("{0}")]
     Profile(#[from] ProfileError),
     #[error("{0}")]

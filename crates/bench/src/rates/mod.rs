@@ -60,6 +60,7 @@ mod result;
 mod route_changes;
 mod route_page;
 mod route_table;
+mod route_trace;
 mod rule_set;
 mod schedule;
 mod search_progress;
@@ -96,7 +97,8 @@ pub use real_time::{NO_REAL_TIME, may_run_in_real_time, priority_note, with_prio
 pub use receiver::received_packets;
 pub use result::{DeviceRates, DeviceSearch, RatesReport};
 pub use route_changes::{MadeChanges, RouteChanges};
-pub use route_table::RouteTable;
+pub use route_table::{RouteTable, RouteTableError, TableSource};
+pub use route_trace::RouteTrace;
 pub use table_load::{ChangeRate, RoutedDevice, RoutesPlan, SETTLE, TableLoad, await_route};
 pub use traced_trial::{PacketTimes, SETTLE as TRACE_SETTLE, TracedTrial, read_stamps};
 pub use trial::{Offered, RateTrial};

@@ -12,7 +12,8 @@ pub fn section(report: &RatesReport) -> String {
     let Some(first) = loads().find_map(|search| search.routes) else { return String::new() };
     let changes = loads().find_map(|search| search.changes);
     let changing = changes.map_or("none of which changed".into(), |changes| {
-        format!("{} of which were to change every second", changes.wanted_per_second)
+        let how = if changes.traced { ", as in a trace of BGP updates" } else { "" };
+        format!("{} of which were to change every second{how}", changes.wanted_per_second)
     });
     let mut text = format!(
         "\n## Routes\n\nAll rates are with {} synthetic routes in the device's kernel, {changing}, and packets to all parts of \

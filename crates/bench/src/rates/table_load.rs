@@ -12,7 +12,7 @@ use super::device::Device;
 use super::error::RatesError;
 use super::memory::ProgramMemory;
 use super::route_changes::{MadeChanges, RouteChanges};
-use super::route_table::RouteTable;
+use super::route_table::{RouteTable, TableSource};
 
 /// Packets to the last route, again and again until some are forwarded.
 const PROBE_LOAD: f64 = 1000.0;
@@ -27,8 +27,7 @@ pub const SETTLE: Duration = Duration::from_millis(500);
 pub struct RoutesPlan {
     pub table: Arc<RouteTable>,
     /// What the table was made from.
-    pub routes: u32,
-    pub seed: u64,
+    pub source: Arc<TableSource>,
     /// A second; 0 for none.
     pub changes: u32,
     /// Whether they lead by the spare link.
@@ -38,7 +37,8 @@ pub struct RoutesPlan {
 impl RoutesPlan {
     /// The same routes by the spare link, of which so many change a second.
     pub fn by_spare(&self, changes: u32) -> RoutesPlan {
-        RoutesPlan { table: Arc::new(self.table.by_spare()), changes, spare: true, ..*self }
+        let table = Arc::new(self.table.by_spare());
+        RoutesPlan { table, source: Arc::clone(&self.source), changes, spare: true }
     }
 }
 
@@ -63,6 +63,9 @@ pub struct ChangeRate {
     /// What the kernel took.
     pub made_per_second: f64,
     pub made: u64,
+    /// Whether they were those of a trace.
+    #[serde(default)]
+    pub traced: bool,
 }
 
 impl TableLoad {
@@ -86,6 +89,7 @@ impl ChangeRate {
             wanted_per_second: plan.changes.into(),
             made_per_second: made.changes as f64 / made.seconds.max(f64::MIN_POSITIVE),
             made: made.changes,
+            traced: plan.source.trace.is_some(),
         }
     }
 }

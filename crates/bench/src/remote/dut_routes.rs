@@ -8,14 +8,13 @@ use std::time::Instant;
 use fullview_router::netlink::route_writer::RouteWriter;
 use fullview_router::netlink::socket::SocketError;
 use fullview_table::Prefix;
-use fullview_table::feed::synthetic::SyntheticError;
 use serde_json::Value;
 
 use super::counter::{CounterError, index};
 use super::machine::{MachineError, ip_json};
 use super::protocol::{LoadedRoutes, RoutesRequest};
 use super::undo::Changes;
-use crate::rates::{MadeChanges, RatesError, RouteChanges, RouteTable};
+use crate::rates::{MadeChanges, RatesError, RouteChanges, RouteTable, RouteTableError};
 
 /// A machine with more routes than these is a router at work.
 const MOST_OTHERS: usize = 10_000;
@@ -30,7 +29,7 @@ pub enum RoutesError {
     #[error("{0}")]
     Netlink(#[from] SocketError),
     #[error("the routes: {0}")]
-    Table(#[from] SyntheticError),
+    Table(#[from] RouteTableError),
     #[error("{0}")]
     Changes(#[from] RatesError),
     #[error(
@@ -52,9 +51,9 @@ pub struct DutRoutes {
 impl DutRoutes {
     /// Loads a table by two stations, except for what the machine itself has routes for.
     pub fn load(request: &RoutesRequest) -> Result<(DutRoutes, LoadedRoutes), RoutesError> {
-        let RoutesRequest { interface, routes, seed, gateways } = request;
+        let RoutesRequest { interface, source, gateways } = request;
         let addresses = gateways.each_ref().map(|gateway| gateway.address);
-        let table = Arc::new(RouteTable::beside(*routes, *seed, addresses, &others()?)?);
+        let table = Arc::new(RouteTable::beside(source, addresses, &others()?)?);
         let last = table.last().filter(|_| table.count() > 1).ok_or(RoutesError::NoRoom)?;
         let link = index(interface)
             .map_err(|error| CounterError::Interface { interface: interface.clone(), error })?;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::declared::{DeclaredSetting, TunedSetting};
 use super::inventory::{DeviceKind, InterfaceNet};
 use super::tuning::Tuning;
-use crate::rates::{Failure, FailureLinks, MadeChanges, Offered, ProgramMemory};
+use crate::rates::{Failure, FailureLinks, MadeChanges, Offered, ProgramMemory, TableSource};
 use crate::served::ServedBuild;
 use crate::traffic::frame::FrameSize;
 
@@ -205,8 +205,7 @@ pub struct Traffic {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RoutesRequest {
     pub interface: String,
-    pub routes: usize,
-    pub seed: u64,
+    pub source: TableSource,
     pub gateways: [DeviceNeighbor; 2],
 }
 

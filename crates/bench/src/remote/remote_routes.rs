@@ -8,7 +8,9 @@ use super::error::RemoteError;
 use super::inventory::InterfaceNet;
 use super::protocol::{AgentReply, AgentRequest, DeviceNeighbor, LoadedRoutes, RoutesRequest};
 use super::remote_device::{RemoteDevice, hosts};
-use crate::rates::{ChangeRate, ProgramMemory, RatesError, RoutesPlan, SETTLE, TableLoad, await_route};
+use crate::rates::{
+    ChangeRate, ProgramMemory, RatesError, RoutesPlan, SETTLE, TableLoad, TableSource, await_route,
+};
 
 /// A table of two million routes is made and loaded within this time.
 const LOAD: Duration = Duration::from_secs(240);
@@ -63,9 +65,9 @@ fn load(device: &mut RemoteDevice<'_>, plan: &RoutesPlan) -> Result<LoadedRoutes
     let second = second_station(egress.address, receiver).ok_or_else(past)?;
     let mac = bed.mac(station)?;
     let gateways = [receiver, second].map(|address| DeviceNeighbor { address, mac: mac.clone() });
-    let (interface, routes) = (egress.name.clone(), plan.routes as usize);
+    let (interface, source) = (egress.name.clone(), TableSource::clone(&plan.source));
     device.has_agent = true;
-    agent.send(&AgentRequest::LoadRoutes(RoutesRequest { interface, routes, seed: plan.seed, gateways }))?;
+    agent.send(&AgentRequest::LoadRoutes(RoutesRequest { interface, source, gateways }))?;
     match agent.answer(LOAD)? {
         AgentReply::Routes(loaded) => Ok(loaded),
         other => Err(agent.unexpected(&other)),
