@@ -5,8 +5,8 @@
 # What a run changes on the machine: as root it installs Debian packages with apt-get (the lists below), without starting
 # their daemons. It builds cargo tools once for all checkouts, into fullview-tools in the user's cache folder, and everything
 # else below target/, fuzz/target/ and peers/build/: some 10 GB. Tests make network namespaces and links of their own and
-# delete them; `peers` reserves huge pages and returns them. With CI=true rustup adds the standard library of aarch64 to the toolchain. Cargo and Go download what they
-# lack into their caches. Temporary files are below /tmp.
+# delete them; `peers` reserves huge pages and returns them. With CI=true rustup adds the standard library of aarch64 to the
+# toolchain. Cargo and Go download what they lack into their caches. Temporary files are below /tmp.
 #
 # The seconds are estimates of each job alone on a fresh machine with two cores; the end of a run prints its own.
 #
@@ -382,13 +382,14 @@ run_c_program() { # folder program
     done
 }
 
-# The build of the tests: nothing is measured here.
+# The build of the tests: nothing is measured here. `plain` may replace the program while it runs.
 smoke() {
     local experiment selected
     mapfile -t selected < <(selection)
     cargo build --locked "${selected[@]}" --bins
     out=$(mktemp -d)
-    "$target/debug/fullview" table calibrate --smoke --output "$out/preferences.toml"
+    cp "$target/debug/fullview" "$out/fullview"
+    "$out/fullview" table calibrate --smoke --output "$out/preferences.toml"
     [ -s "$out/preferences.toml" ] || { echo "the calibration wrote nothing"; return 1; }
     for experiment in experiments/*.toml; do
         # shellcheck disable=SC2254
@@ -417,7 +418,7 @@ smoke_one() { # experiment
     local folder wrong members
     folder=$out/$(basename "$1" .toml)
     say "smoke: $1"
-    "$target/debug/fullview" bench "$1" --smoke --out "$folder"
+    "$out/fullview" bench "$1" --smoke --out "$folder"
     [ -s "$folder/panels.jsonl" ] || { echo "$1: no panel is recorded"; return 1; }
     if wrong=$(grep -E '"validity":\[[^]]*"(misrouted|wrong_flows|refused|interrupted|link_event)"|"set_aside"' "$folder/panels.jsonl"); then
         printf '%s: what came out is wrong:\n%s\n' "$1" "$wrong"
@@ -556,29 +557,37 @@ run() {
     echo "-- $job: ok, $((SECONDS - started)) s"
 }
 
-# lane JOB...: one job after the other, until one fails in this lane or in the other. Each prints at its end. A job runs in the
-# background because the shell would ignore its failing commands on the left of `||`.
+# lane JOB...: one job after the other, and then those that no lane has begun, until one fails in any lane. Each prints at its
+# end. A job runs in the background because the shell would ignore its failing commands on the left of `||`.
 lane() {
     local each ended=0
-    for each in "$@"; do
+    while each=${1:-$(next_job)} && [ -n "$each" ]; do
+        [ $# = 0 ] || shift
         [ ! -e "$lanes/failed" ] || return 1
-        (run "$each") >"$lanes/$each" 2>&1 &
+        (run "$each") >"$lanes/$each.log" 2>&1 &
         wait $! || ended=$?
-        flock "$lanes" cat "$lanes/$each"
+        flock "$lanes" cat "$lanes/$each.log"
         [ $ended = 0 ] || { touch "$lanes/failed"; return $ended; }
     done
 }
 
-# What decides soonest, then two lanes at once. Those that start routers come one after the other, since `plain` builds the program
-# anew. They wait for packets part of the time, and leave the processors to the others, which give way to them. Where two
-# write to one folder of builds, cargo lets one wait for the other.
+# The first of the jobs that no lane has begun; nothing if there is none.
+next_job() {
+    flock "$lanes" sh -c 'head -n 1 "$1" && sed -i 1d "$1"' - "$lanes/left"
+}
+
+# What decides soonest, then two lanes at once. The tests of routers, in one lane, wait for packets part of the time, and leave the
+# processors to the other lane, which gives way to them. Where two jobs write to one folder of builds, cargo lets one wait for the
+# other. `smoke` comes first, because `plain` builds the program anew.
 every_job() {
     local each tests builds ended=0
+    local others=(smoke tools clippy doc deny api peers_check loom fuzz churn isa capi)
     for each in packages fmt imports types functions budget; do run "$each"; done
     lanes=$(mktemp -d)
-    (lane test soak smoke plain) &
+    printf '%s\n' "${others[@]}" >"$lanes/left"
+    (lane test soak plain) &
     tests=$!
-    (renice -n 10 $BASHPID >/dev/null; lane tools clippy doc deny api peers_check loom fuzz churn isa capi) &
+    (renice -n 10 $BASHPID >/dev/null; lane) &
     builds=$!
     wait $tests || ended=$?
     wait $builds || ended=$?

@@ -65,7 +65,7 @@ fn routes_that_no_device_can_have_are_refused() {
     let traced = ["--devices", "kernel", "--routes", "1000", "--changes", "10", "--trace", path];
     refused(&traced, "updates.txt");
     std::fs::write(&trace, "1 w 198.18.0.0/15\n1 b 198.18.0.0/15\n").unwrap();
-    refused(&traced, "updates.txt:2");
+    refused(&traced, "updates.txt, line 2");
     std::fs::write(&trace, "1 w 198.18.0.0/15\n").unwrap();
     refused(&traced, "the trace changes nothing");
     refused(&["--routes", "1000", "--trace", path], "--changes");
