@@ -28,7 +28,7 @@
 #                    bounds on each machine need thousands, and 2000 are too few for one of them)
 #   plain       240  the unit tests, the command line, and the router in namespaces, built without the feature `bpf` (root)
 #   soak        80   three routers under load and churn for FULLVIEW_SOAK seconds (default 60; root)
-#   churn       60   FULLVIEW_CHURN changes (default 1000000) to every table that can be patched, while readers check
+#   churn       60   FULLVIEW_CHURN changes (default 500000) to every table that can be patched, while readers check
 #                    every answer
 #   isa         140  that the tests covered every instruction set of this processor; the code without vectors; that the
 #                    workspace compiles for aarch64
@@ -317,7 +317,7 @@ aarch64() {
     cargo check --locked --workspace --target $triple
 }
 
-churn() { FULLVIEW_CHURN=${FULLVIEW_CHURN:-1000000} tested "${READER_TESTS[@]}" -- --nocapture; }
+churn() { FULLVIEW_CHURN=${FULLVIEW_CHURN:-500000} tested "${READER_TESTS[@]}" -- --nocapture; }
 
 loom() {
     # The code itself, and models of the parts that use atomics which loom has not. Loom is a dependency only with this
