@@ -265,6 +265,8 @@ fn wanted(args: &RatesArgs, devices: Vec<String>, wiring: Option<&Wiring>) -> an
 }
 
 fn questions(args: &RatesArgs) -> anyhow::Result<Questions> {
+    let has_changes = args.trace.is_none() || args.changes > 0;
+    ensure!(has_changes, BadInput("--trace: give --changes a rate above 0".into()));
     let trace = args.trace.as_deref().map(RouteTrace::load).transpose();
     let trace = trace.map_err(|error| BadInput(format!("--trace: {error}")))?;
     let plan = |routes: u32| {

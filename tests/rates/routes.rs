@@ -69,4 +69,5 @@ fn routes_that_no_device_can_have_are_refused() {
     std::fs::write(&trace, "1 w 198.18.0.0/15\n").unwrap();
     refused(&traced, "the trace changes nothing");
     refused(&["--routes", "1000", "--trace", path], "--changes");
+    refused(&["--routes", "1000", "--changes", "0", "--trace", path], "a rate above 0");
 }

@@ -527,7 +527,7 @@ static __always_inline const struct rule *rule_at(const struct generation *now, 
 
 /* The place of the first rule from `place` on that selects the packet; MOST_RULES if there is none. */
 CHECKED_ALONE __u32 next_rule(const struct generation *now, const struct port *port, __u32 place, __u32 source,
-				  __u32 destination)
+			      __u32 destination)
 {
 	const struct rule_list *list;
 
@@ -555,7 +555,7 @@ static __always_inline int uses_route(const struct generation *now, const struct
 
 /* Looks up by the rules of an interface. */
 CHECKED_ALONE __u32 lookup_inet_by_rules(const struct generation *now, const struct port *port, __u32 source,
-					     __u32 destination)
+					 __u32 destination)
 {
 	__u32 place = 0, number, first;
 
@@ -602,7 +602,7 @@ static __always_inline int selects_inet6(const struct rule *rule, const struct a
 
 /* As next_rule. */
 CHECKED_ALONE __u32 next_rule6(const struct generation *now, const struct port *port, __u32 place,
-				   const struct addresses *packet)
+			       const struct addresses *packet)
 {
 	const struct rule_list *list;
 
@@ -620,7 +620,7 @@ CHECKED_ALONE __u32 next_rule6(const struct generation *now, const struct port *
 
 /* As lookup_inet_by_rules. */
 CHECKED_ALONE __u32 lookup_inet6_by_rules(const struct generation *now, const struct port *port,
-					      const struct addresses *packet)
+					  const struct addresses *packet)
 {
 	__u32 place = 0, number, first;
 

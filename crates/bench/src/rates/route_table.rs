@@ -8,7 +8,6 @@ use fullview_table::feed::synthetic::{Synthetic, SyntheticError};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
-
 use serde::{Deserialize, Serialize};
 
 use super::frame::FLOWS;
