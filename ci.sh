@@ -13,32 +13,32 @@
 #   job         s    what it does
 #   packages    60   installs the Debian packages that the jobs need (without root: names those that are missing), and the
 #                    Python package MLRsearch
-#   tools       280  builds the cargo tools, each in a fixed version: cargo-deny, cargo-public-api, cbindgen
+#   tools       130  builds the cargo tools, each in a fixed version: cargo-deny, cargo-public-api, cbindgen
 #   fmt         2    formatting
-#   imports     40   no circle of imports between modules, no dependency upwards between crates (crates/housekeeping)
+#   imports     20   no circle of imports between modules, no dependency upwards between crates (crates/housekeeping)
 #   types       1    each type name means one thing in its crate; the `impl` blocks of a type stand in at most three files
 #   functions   1    how long functions are
-#   clippy      180  lints with and without the feature `bpf`, in a build in which every call of a C compiler fails
-#   doc         50   links and warnings of the documentation
+#   clippy      100  lints with and without the feature `bpf`, in a build in which every call of a C compiler fails
+#   doc         25   links and warnings of the documentation
 #   deny        5    licenses, sources, banned crates and known vulnerabilities of the dependencies
 #   budget      1    counts the lines of Rust
-#   test        600  all tests with the feature `bpf` (without clang: without it): unit, property, conformance, BIRD, FRR,
+#   test        1300 all tests with the feature `bpf` (without clang: without it): unit, property, conformance, BIRD, FRR,
 #                    keepalived, bgpdump and ministat tests, programs in the kernel, and the router in namespaces
 #                    (root); the lab on simulated machines, FULLVIEW_CAMPAIGNS campaigns of each kind (default 120;
 #                    bounds on each machine need thousands, and 2000 are too few for one of them)
-#   plain       240  the unit tests, the command line, and the router in namespaces, built without the feature `bpf` (root)
-#   soak        80   three routers under load and churn for FULLVIEW_SOAK seconds (default 60; root)
-#   churn       60   FULLVIEW_CHURN changes (default 500000) to every table that can be patched, while readers check
+#   plain       280  the unit tests, the command line, and the router in namespaces, built without the feature `bpf` (root)
+#   soak        70   three routers under load and churn for FULLVIEW_SOAK seconds (default 60; root)
+#   churn       40   FULLVIEW_CHURN changes (default 500000) to every table that can be patched, while readers check
 #                    every answer
 #   isa         140  that the tests covered every instruction set of this processor; the code without vectors; that the
 #                    workspace compiles for aarch64
 #   loom        70   every interleaving of how tables are published and how their memory is reused
 #   api         20   that the public interface of fullview-table is crates/table/public-api.txt (ACCEPT=1 renews it)
-#   capi        40   the C interface: header (ACCEPT=1 renews it), library, example and checks in C, with sanitizers
-#   peers_check 60   that the Rust, Go and C programs measured beside ours build and answer a small table correctly, the C
+#   capi        10   the C interface: header (ACCEPT=1 renews it), library, example and checks in C, with sanitizers
+#   peers_check 100  that the Rust, Go and C programs measured beside ours build and answer a small table correctly, the C
 #                    programs under sanitizers
 #   smoke       260  a calibration and every experiment once, short; fails when a packet was misrouted or a sample is missing
-#   fuzz        330  every fuzz target for FUZZ_SECONDS (default 5), as many at once as there are processors
+#   fuzz        290  every fuzz target for FUZZ_SECONDS (default 5), as many at once as there are processors
 #
 #   peers            measures every algorithm beside DPDK and other libraries, and our forwarding beside DPDK's l3fwd, which
 #                    it builds from Debian's source package; on the table in TABLE, else on a synthetic one (15 minutes;
