@@ -591,6 +591,8 @@ every_job() {
     builds=$!
     wait $tests || ended=$?
     wait $builds || ended=$?
+    # What prevents a lane from finding the next job must not look like success.
+    [ $ended != 0 ] || [ ! -s "$lanes/left" ] || { echo "no lane began: $(paste -sd ' ' "$lanes/left")"; ended=1; }
     rm -rf "$lanes"
     return $ended
 }

@@ -18,5 +18,6 @@ mod sources;
 mod tags;
 mod takeover;
 mod updates;
+mod verifier;
 mod vrfs;
 mod watchdog;
