@@ -16,6 +16,7 @@ use fullview_bench::rates::{
 };
 use fullview_bench::remote::{DeviceKind, HOOKS, LabOptions, RemoteLab, Wiring};
 use fullview_bench::served::Hello;
+use fullview_bench::traffic::frame::FrameSize;
 use fullview_router::error::BadInput;
 use fullview_router::{log, progress};
 use serde_json::{Map, Value, json};
@@ -81,6 +82,7 @@ fn refuse_results(args: &RatesArgs, has_results: bool) -> anyhow::Result<()> {
 
 /// Refuses what hosts of this wiring cannot answer.
 fn check_wiring(args: &RatesArgs, wiring: &Wiring) -> anyhow::Result<()> {
+    check_traffic(args, wiring)?;
     let has_clock = wiring.has_one_clock();
     ensure!(has_clock || !args.latency, BadInput(format!("--latency: {}", RatesError::NoCommonClock)));
     let dut = &wiring.inventory.nodes[wiring.dut].name;
@@ -103,6 +105,26 @@ fn check_wiring(args: &RatesArgs, wiring: &Wiring) -> anyhow::Result<()> {
         ))
     );
     Ok(())
+}
+
+/// Refuses what a line that sends or receives cannot do.
+fn check_traffic(args: &RatesArgs, wiring: &Wiring) -> anyhow::Result<()> {
+    let both = [("--latency", args.latency), ("--convergence", args.convergence.is_some())];
+    let sent = [
+        ("--bursts", args.bursts),
+        ("--routes", args.routes.is_some()),
+        ("--size imix", args.size == FrameSize::Imix),
+    ];
+    let sent = sent.into_iter().filter(|_| wiring.has_send_line());
+    let has_line = wiring.has_send_line() || wiring.has_receive_line();
+    let refused = both.into_iter().filter(|_| has_line).chain(sent).find(|(_, is_asked)| *is_asked);
+    refused.map_or(Ok(()), |(option, _)| {
+        Err(BadInput(format!(
+            "{option}: this needs fullview's own generator, and its receiver for \
+             --latency and --convergence; here a line of the inventory stands in the place of one"
+        ))
+        .into())
+    })
 }
 
 /// What two parts of a campaign must have in common.
@@ -251,7 +273,7 @@ fn word(device: &DeviceName) -> String {
 }
 
 fn wanted(args: &RatesArgs, devices: Vec<String>, wiring: Option<&Wiring>) -> anyhow::Result<RatesCampaign> {
-    let has_clock = wiring.is_none_or(Wiring::has_one_clock);
+    let has_clock = wiring.is_none_or(|wiring| wiring.has_one_clock() && !wiring.has_receive_line());
     Ok(RatesCampaign {
         devices,
         repetitions: args.repetitions,

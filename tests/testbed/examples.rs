@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use fullview_bench::remote::{draw_svg, draw_text, read_inventory};
 
@@ -45,9 +46,13 @@ fn two_nodes_are_drawn_with_the_way_there_and_back() {
 
 /// The message about an inventory with one change.
 fn message(from: &str, to: &str) -> String {
+    message_about("three-nodes.toml", from, to)
+}
+
+fn message_about(example: &str, from: &str, to: &str) -> String {
     let folder_of_test = tempfile::tempdir().unwrap();
     let path = folder_of_test.path().join("lab.toml");
-    let text = fs::read_to_string(folder().join("three-nodes.toml")).unwrap();
+    let text = fs::read_to_string(folder().join(example)).unwrap();
     assert!(text.contains(from), "{from}");
     fs::write(&path, text.replacen(from, to, 1)).unwrap();
     read_inventory(&path).expect_err("a wrong inventory").to_string()
@@ -71,4 +76,40 @@ fn a_wrong_inventory_is_refused_with_the_place_and_what_to_change() {
     let said = message("198.18.0.2/24", "198.18.0.2");
     assert!(said.contains("no IPv4 address with a length"), "{said}");
     assert!(message("engine = \"xdp\"", "").contains("needs one"));
+}
+
+#[test]
+fn lines_that_send_and_receive_have_to_fit_their_nodes() {
+    let pkt_gen = |from: &str, to: &str| message_about("pkt-gen.toml", from, to);
+    let said = pkt_gen("-R {pps} ", "");
+    assert!(said.ends_with("node generator: `send`: it needs {pps}"), "{said}");
+    let said = pkt_gen("-f rx -i {interface}", "-f rx -i {port}");
+    assert!(said.ends_with("node receiver: `receive`: there is no {port}; there are {interface}"), "{said}");
+    let said = pkt_gen("receive = \"pkt-gen", "stop = [] # \"pkt-gen");
+    assert!(said.ends_with("node receiver: agent = false needs a line in `receive`"), "{said}");
+    let said = pkt_gen("receive = \"pkt-gen", "send = \"pkt-gen");
+    assert!(said.ends_with("node receiver: `send` is for a host that does so with agent = false"), "{said}");
+    let said = pkt_gen("agent = false\n# With", "# With");
+    assert!(said.ends_with("node generator: `send` is for a host that does so with agent = false"), "{said}");
+    let said = pkt_gen(", mac = \"00:07:43:30:f5:b1\"", "");
+    assert!(said.contains("generator, interface vcxl0: with agent = false it needs its `mac`"), "{said}");
+}
+
+/// What `fullview rates` says to more than rates of a lab without our generator.
+#[test]
+fn what_needs_our_own_generator_is_refused_beside_pkt_gen() {
+    for (options, named) in [
+        (&["--latency"][..], "--latency"),
+        (&["--bursts"], "--bursts"),
+        (&["--size", "imix"], "--size imix"),
+        (&["--convergence"], "--convergence"),
+        (&["--routes", "100"], "--routes"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
+        command.arg("rates").arg("--testbed").arg(folder().join("pkt-gen.toml")).args(options);
+        let done = command.output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        let expected = format!("{named}: this needs fullview's own generator");
+        assert!(done.status.code() == Some(2) && said.contains(&expected), "{options:?}: {said}");
+    }
 }

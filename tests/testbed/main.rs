@@ -8,6 +8,7 @@ mod hooks;
 mod hosts;
 mod images;
 mod phases;
+mod pkt_gen;
 mod prepared;
 mod questions;
 mod remote;

@@ -4,6 +4,7 @@ use std::thread;
 
 use serde::Serialize;
 
+use super::command_receiver::CommandReceiver;
 use super::connection::AgentConnection;
 use super::declared::{DeclaredTuning, TunedSetting};
 use super::error::RemoteError;
@@ -17,6 +18,7 @@ use super::wiring::{PortPlace, Wiring};
 
 /// A node. The fields are dropped in this order.
 pub struct ConnectedNode {
+    pub receiver: Option<CommandReceiver>,
     lines: Option<RemoteLines>,
     /// Declared settings with their values before.
     tuned: Vec<TunedSetting>,
@@ -53,7 +55,7 @@ impl ConnectedNode {
         let host = SshHost::connect(settings, wiring.inventory.ssh.config.as_deref())?;
         let system = output(&host, "uname -srm")?;
         let agent = settings.agent.then(|| AgentConnection::start(&host, settings)).transpose()?;
-        Ok(ConnectedNode { lines: None, tuned: Vec::new(), agent, system, host })
+        Ok(ConnectedNode { receiver: None, lines: None, tuned: Vec::new(), agent, system, host })
     }
 
     pub fn interface(&self, name: &str) -> Option<&InterfaceFacts> {
@@ -140,8 +142,11 @@ impl RemoteBed {
     }
 
     /// The receiver counts the packets of the measurement.
-    fn count(&self) -> Result<(), RemoteError> {
+    fn count(&mut self) -> Result<(), RemoteError> {
         let receiving = self.wiring.interface(self.wiring.receiving);
+        let (node, settings) =
+            (&mut self.nodes[self.wiring.receiving.node], self.wiring.node(self.wiring.receiving));
+        node.receiver = CommandReceiver::start(&node.host, settings, receiving)?;
         let destination = receiving.address.address;
         let spare = self.wiring.spare.map(|port| self.wiring.interface(port));
         let agent = self.nodes[self.wiring.receiving.node].agent.as_ref();

@@ -61,6 +61,14 @@ pub enum RemoteError {
     Changed { node: String, setting: String, before: String, now: String },
     #[error("{node}: the command {when} the search, `{command}`, {failure}")]
     Command { node: String, command: String, when: &'static str, failure: String },
+    /// What sends or receives instead of this program.
+    #[error("{node}: `{command}` {failure}")]
+    TrafficCommand { node: String, command: String, failure: String },
+    #[error(
+        "{node}: `{command}` sent {rate:.0} packets/s where {load:.0} were asked for; it has to keep to {{pps}}, which each thread of \
+         pkt-gen (-p) does for itself"
+    )]
+    Ahead { node: String, command: String, rate: f64, load: f64 },
     #[error("{}: {error}", path.display())]
     HookOutput { path: PathBuf, error: io::Error },
     #[error("{node}: the command that installs the image of {device} {failure}")]

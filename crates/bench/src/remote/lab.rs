@@ -15,14 +15,14 @@ use super::hooks::DeviceHooks;
 use super::image_install::ImageInstall;
 use super::inventory::{DeviceSettings, ImageSettings, Inventory};
 use super::laid_files::laid_files;
-use super::page::{declared_settings, hooks as hook_section, machines};
+use super::page::{declared_settings, hooks as hook_section, machines, traffic_lines};
 use super::protocol::AgentRequest;
 use super::remote_device::{RemoteDevice, hosts};
 use super::remote_failures::RemoteFailures;
 use super::shell::output;
 use super::wiring::Wiring;
 use crate::rates::{
-    ALL, Convergence, ConvergencePlan, LabDescription, NO_REAL_TIME, ROOM, RateDevice, RateLab, RatesError,
+    Convergence, ConvergencePlan, LabDescription, NO_REAL_TIME, ROOM, RateDevice, RateLab, RatesError,
     TRIALS, converge, lengths, with_priority,
 };
 use crate::traffic::frame::FrameSize;
@@ -73,8 +73,8 @@ impl RemoteLab {
     /// The most that the generator sends, and whether it is on schedule at some load, while a device runs.
     fn limit(&self, name: &str, seconds: f64) -> Result<f64, RatesError> {
         let device = self.start_device(name)?;
-        let rate = |_| Ok(device.offer(ALL, seconds)?.sent as f64 / seconds);
-        let mut rates = (0..TRIALS).map(rate).collect::<Result<Vec<f64>, RatesError>>()?;
+        let mut rates =
+            (0..TRIALS).map(|_| device.fastest(seconds)).collect::<Result<Vec<f64>, RatesError>>()?;
         rates.sort_by(f64::total_cmp);
         Ok(rates[TRIALS / 2])
     }
@@ -217,8 +217,10 @@ impl RateLab for RemoteLab {
 
     fn describe(&self) -> LabDescription {
         let (nodes, drawing) = (&self.nodes, draw_text(&self.wiring));
-        let machines =
-            machines(nodes) + &declared_settings(nodes) + &hook_section(&self.wiring.inventory.hooks);
+        let machines = machines(nodes)
+            + &declared_settings(nodes)
+            + &traffic_lines(&self.wiring.inventory.nodes)
+            + &hook_section(&self.wiring.inventory.hooks);
         let sections = format!("\n## The test bed\n\n```text\n{drawing}```\n\n{machines}");
         let facts = json!({ "inventory": self.wiring.inventory, "nodes": nodes, "files": laid_files(&self.wiring.inventory.devices) });
         let frame_bytes = lengths(self.options.size);

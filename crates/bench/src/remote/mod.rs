@@ -4,9 +4,9 @@
 //! which sends, counts, and sets the device under test up. An agent, and every line that was run in a host's shell, ends when
 //! its input ends, and puts back what it changed: so does a host whose connection is lost.
 //!
-//! Read the modules in this order: `declared`, `inventory`, `wiring`, `file`; on the hosts `protocol`, `requests`,
+//! Read the modules in this order: `declared`, `inventory`, `traffic_line`, `wiring`, `traffic_check`, `file`; on the hosts `protocol`, `requests`,
 //! `machine`, `tuning`, `claim`, `journal`, `undo`, `machine_settings`, `agent_device`, `counter`, `marks`, `dut_routes`, `dut_links`, `dut_profile`, `traces`,
-//! `agent`; here `ssh`, `session`, `shell`, `timed_command`, `connection`, `laid_files`, `bed`, `leftovers`, `hooks`, `image_install`, `check`, `remote_device`, `remote_routes`,
+//! `agent`; here `ssh`, `session`, `shell`, `timed_command`, `connection`, `pkt_gen`, `command_sender`, `command_receiver`, `laid_files`, `bed`, `leftovers`, `hooks`, `image_install`, `check`, `remote_device`, `remote_routes`,
 //! `remote_trials`, `remote_failures`, `lab`; `layout`, `drawing`.
 
 mod agent;
@@ -14,6 +14,8 @@ mod agent_device;
 mod bed;
 mod check;
 mod claim;
+mod command_receiver;
+mod command_sender;
 mod connection;
 mod counter;
 mod declared;
@@ -36,6 +38,7 @@ mod machine_settings;
 mod marks;
 mod offers;
 mod page;
+mod pkt_gen;
 mod probing;
 mod protocol;
 mod remote_device;
@@ -48,6 +51,8 @@ mod shell;
 mod ssh;
 mod timed_command;
 mod traces;
+mod traffic_check;
+mod traffic_line;
 mod tuning;
 mod undo;
 mod wiring;

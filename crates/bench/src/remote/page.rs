@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::bed::RecordedNode;
 use super::hooks::HOOKS;
-use super::inventory::HookSettings;
+use super::inventory::{HookSettings, NodeSettings};
 use super::protocol::NodeFacts;
 
 /// A table of Markdown.
@@ -60,6 +60,25 @@ pub fn hooks(hooks: &[HookSettings]) -> String {
     );
     for HookSettings { node, when, command, .. } in hooks {
         let _ = writeln!(text, "| {node} | {} | `{}` |", when.word(), command.replace('|', "\\|"));
+    }
+    text
+}
+
+/// The lines that send and receive where this program does not run, as a section; nothing if there are none.
+pub fn traffic_lines(nodes: &[NodeSettings]) -> String {
+    let lines =
+        |node: &NodeSettings| [&node.send, &node.receive].into_iter().flatten().cloned().collect::<Vec<_>>();
+    let all: Vec<(&str, String)> =
+        nodes.iter().flat_map(|node| lines(node).into_iter().map(|line| (&*node.name, line))).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "\n## Generator and receiver\n\nThese lines of the inventory send and receive. A receiver counts every frame that arrives.\n\n\
+         | node | command |\n| --- | --- |\n",
+    );
+    for (node, line) in all {
+        let _ = writeln!(text, "| {node} | `{}` |", line.replace('|', "\\|"));
     }
     text
 }

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use super::bed::{RemoteBed, tune};
+use super::command_sender::LoadCommand;
 use super::connection::AgentConnection;
 use super::error::RemoteError;
 use super::hooks::DeviceHooks;
@@ -14,11 +15,13 @@ use super::protocol::{
 };
 use super::shell::RemoteLines;
 use super::wiring::{PortPlace, Wiring};
-use crate::rates::{Offered, RateTrial, RatesError, RoutedDevice};
+use crate::rates::{ALL, Offered, RateTrial, RatesError, RoutedDevice};
 use crate::traffic::frame::FrameSize;
 
 /// So often a device gets packets until some come out: it learns the neighbours first.
 const ATTEMPTS: usize = 100;
+/// The same for a generator that takes seconds to begin.
+const COMMANDS: usize = 10;
 const FIRST_PACKETS: f64 = 0.05;
 const FIRST_LOAD: f64 = 1000.0;
 
@@ -61,7 +64,8 @@ impl<'l> RemoteDevice<'l> {
         if self.kind == DeviceKind::Off {
             return Ok(());
         }
-        for _ in 0..ATTEMPTS {
+        let attempts = if self.command().is_some() { COMMANDS } else { ATTEMPTS };
+        for _ in 0..attempts {
             let came = self.trial_of(FIRST_LOAD, FIRST_PACKETS)?.received > 0;
             if came && (self.kind != DeviceKind::Fullview || self.forwarded()? > 0) {
                 return Ok(());
@@ -81,7 +85,21 @@ impl<'l> RemoteDevice<'l> {
 
     /// Offers a load, in equal parts from every interface that sends, all at once.
     pub fn offer(&self, load: f64, seconds: f64) -> Result<Offered, RatesError> {
-        self.offer_parts(load, Duration::from_secs_f64(seconds)).map_err(hosts)
+        let duration = Duration::from_secs_f64(seconds);
+        let offered = self.command().map(|command| command.offer(load, duration));
+        offered.unwrap_or_else(|| self.offer_parts(load, duration)).map_err(hosts)
+    }
+
+    /// What is sent without a limit, in packets per second.
+    pub fn fastest(&self, seconds: f64) -> Result<f64, RatesError> {
+        match self.command() {
+            Some(command) => command.fastest(Duration::from_secs_f64(seconds)).map_err(hosts),
+            None => Ok(self.offer(ALL, seconds)?.sent as f64 / seconds),
+        }
+    }
+
+    fn command(&self) -> Option<LoadCommand<'l>> {
+        LoadCommand::of(self.bed, self.size)
     }
 
     fn offer_parts(&self, load: f64, duration: Duration) -> Result<Offered, RemoteError> {
@@ -204,8 +222,13 @@ impl<'l> RemoteDevice<'l> {
     }
 
     pub fn count(&self, request: &AgentRequest) -> Result<u64, RatesError> {
-        let agent = self.bed.nodes[self.bed.wiring.receiving.node].agent.as_ref();
-        agent.map_or(Ok(0), |agent| agent.count(request)).map_err(hosts)
+        let node = &self.bed.nodes[self.bed.wiring.receiving.node];
+        match (&node.receiver, request) {
+            (Some(receiver), AgentRequest::Settled { .. }) => receiver.settled(&node.host),
+            (Some(receiver), _) => receiver.packets(&node.host),
+            _ => node.agent.as_ref().map_or(Ok(0), |agent| agent.count(request)),
+        }
+        .map_err(hosts)
     }
 }
 

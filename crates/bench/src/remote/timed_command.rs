@@ -24,6 +24,13 @@ pub struct TimedCommand {
     lines: Vec<String>,
 }
 
+/// What comes from a command.
+pub enum CommandOutput {
+    Line(String),
+    /// Its status, after its last line.
+    Ended(i32),
+}
+
 /// What a command has printed, and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandEnd {
@@ -63,16 +70,22 @@ impl TimedCommand {
         Ok(self.result(if SIGNALLED.contains(&status) { 0 } else { status }))
     }
 
-    /// Reads a line; the status if it is the last one.
+    /// Keeps a line; the status if it is the last one.
     fn next(&mut self, within: Duration) -> Result<Option<i32>, RemoteError> {
-        let line = self.session.line(within)?;
-        match line.strip_prefix(ENDED).and_then(|status| status.parse().ok()) {
-            Some(status) => Ok(Some(status)),
-            None => {
+        match self.read(within)? {
+            CommandOutput::Ended(status) => Ok(Some(status)),
+            CommandOutput::Line(line) => {
                 self.lines.push(line);
                 Ok(None)
             }
         }
+    }
+
+    /// The next line, which is not kept.
+    pub fn read(&self, within: Duration) -> Result<CommandOutput, RemoteError> {
+        let line = self.session.line(within)?;
+        let status = line.strip_prefix(ENDED).and_then(|status| status.parse().ok());
+        Ok(status.map_or(CommandOutput::Line(line), CommandOutput::Ended))
     }
 
     fn result(self, status: i32) -> CommandEnd {
@@ -89,10 +102,28 @@ impl CommandEnd {
             status if TIMED_OUT.contains(&status) => format!("did not end within {} s", self.seconds),
             status => format!("ended with status {status}"),
         };
-        let lines: Vec<&str> = self.text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let last = lines[lines.len().saturating_sub(3)..].join("; ");
-        Some(if last.is_empty() { how } else { format!("{how} and said: {last}") })
+        Some(with_said(how, &self.last()))
     }
+
+    /// That it did not say what it should, with its last lines.
+    pub fn without(&self, what: &str) -> String {
+        with_said(format!("did not say {what}"), &self.last())
+    }
+
+    fn last(&self) -> Vec<&str> {
+        let lines: Vec<&str> = self.text.lines().filter(|line| !line.trim().is_empty()).collect();
+        lines[lines.len().saturating_sub(3)..].to_vec()
+    }
+}
+
+/// How a command ended that should not have, with its last lines.
+pub fn failure_of(status: i32, last: &[String]) -> String {
+    with_said(format!("ended with status {status}"), last)
+}
+
+fn with_said(how: String, last: &[impl AsRef<str>]) -> String {
+    let last = last.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join("; ");
+    if last.is_empty() { how } else { format!("{how} and said: {last}") }
 }
 
 /// The shell ends the command when its own input ends, which is the lifeline of the session. `timeout` passes the signal to all

@@ -150,6 +150,7 @@ impl Wiring {
             }
         }
         self.check_agents()?;
+        self.check_traffic()?;
         self.check_images()?;
         self.check_hooks()?;
         self.check_tuning()
@@ -204,9 +205,6 @@ impl Wiring {
     fn check_agents(&self) -> Result<(), String> {
         for node in &self.inventory.nodes {
             let name = &node.name;
-            if node.role.is_host() && !node.agent {
-                return Err(format!("node {name}: agent = false is for the dut and the endpoint"));
-            }
             let unknown = node.interfaces.iter().find(|interface| !node.agent && interface.mac.is_none());
             if let Some(InterfaceSettings { name: interface, .. }) = unknown {
                 return Err(format!(

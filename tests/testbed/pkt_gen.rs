@@ -1,0 +1,189 @@
+//! Hosts on which netmap's pkt-gen sends and receives, instead of this program: `pkt-gen.py` behaves as it does.
+
+use std::fs;
+use std::process::Output;
+
+use fullview_testnet::{cable, eventually, may_run};
+use serde_json::Value;
+
+use crate::hosts::SshHosts;
+use crate::remote::{PROGRAMS, command, fullview, mrr, said, write};
+
+const SEND: &str = "pkt-gen -N -f tx -i {interface} -R {pps} -n {packets} -l {bytes} -s {source} -d {destination} \
+                    -S {source-mac} -D {next-hop-mac}";
+const RECEIVE: &str = "pkt-gen -N -f rx -i {interface} -T 100";
+const SHORT: [&str; 15] = [
+    "rates",
+    "--testbed",
+    "lab.toml",
+    "--out",
+    "out",
+    "--force",
+    "--json",
+    "--repetitions",
+    "1",
+    "--trial-seconds",
+    "0.1",
+    "--most-seconds",
+    "1",
+    "--most-load",
+    "3000",
+];
+
+/// Its hosts are quiet: every frame counts.
+const THREE: &str = r#"
+title = "pkt-gen"
+ssh.config = "ssh_config"
+wires = [["sender:eth1", "dut:in"], ["dut:out", "receiver:eth1"]]
+[[nodes]]
+name = "sender"
+host = "sender"
+role = "sender"
+agent = false
+send = "$SEND"
+start = ["sysctl -q -w net.ipv6.conf.all.disable_ipv6=1"]
+interfaces = [{ name = "eth1", address = "198.18.0.2/24", mac = "$SENDER" }]
+[[nodes]]
+name = "dut"
+host = "dut"
+program = "$PROGRAM"
+role = "dut"
+start = ["sysctl -q -w net.ipv6.conf.all.disable_ipv6=1"]
+interfaces = [{ name = "in", address = "198.18.0.1/24" }, { name = "out", address = "198.19.0.1/24" }]
+[[nodes]]
+name = "receiver"
+host = "receiver"
+role = "receiver"
+agent = false
+receive = "$RECEIVE"
+start = ["sysctl -q -w net.ipv6.conf.all.disable_ipv6=1"]
+interfaces = [{ name = "eth1", address = "198.19.0.2/24", mac = "$RECEIVER" }]
+[[devices]]
+name = "kernel"
+kind = "kernel"
+[[devices]]
+name = "closed"
+kind = "off"
+"#;
+
+fn hosts() -> SshHosts {
+    let hosts = SshHosts::start(&["sender", "dut", "receiver"]);
+    let [sender, dut, receiver] = ["sender", "dut", "receiver"].map(|name| &hosts.host(name).node);
+    cable((sender, "eth1"), (dut, "in"));
+    cable((dut, "out"), (receiver, "eth1"));
+    fs::write(hosts.path("pkt-gen.py"), include_str!("pkt-gen.py")).unwrap();
+    hosts
+}
+
+/// Measures with these lines; without one that sends, by the program's own generator.
+fn measure(hosts: &SshHosts, send: &str, receive: &str, more: &[&str]) -> Output {
+    prepare(hosts, send, receive);
+    let done = fullview(hosts, &[&SHORT[..], more].concat());
+    hosts.assert_idle();
+    done
+}
+
+fn prepare(hosts: &SshHosts, send: &str, receive: &str) {
+    let program = format!("python3 {}", hosts.path("pkt-gen.py").display());
+    let [sender, receiver] = ["sender", "receiver"].map(|name| hosts.host(name).node.mac("eth1"));
+    let inventory = THREE.replace("$SENDER", &sender).replace("$RECEIVER", &receiver);
+    let ours = inventory.replace("agent = false\nsend = \"$SEND\"\n", "program = \"$PROGRAM\"\n");
+    let inventory = if send.is_empty() { ours } else { inventory };
+    let inventory = inventory.replace("$SEND", send).replace("$RECEIVE", receive);
+    write(
+        hosts,
+        &inventory
+            .replace("pkt-gen -N", &format!("{program} -N"))
+            .replace("pkt-gen -f", &format!("{program} -f")),
+    );
+}
+
+/// A short search may end before it has found its loads.
+fn report(done: &Output) -> Value {
+    assert!(matches!(done.status.code(), Some(0 | 3)), "{}", said(done));
+    serde_json::from_slice(&done.stdout).unwrap()
+}
+
+fn trials(hosts: &SshHosts) -> Vec<Value> {
+    let text = fs::read_to_string(hosts.path("out/trials.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn may() -> bool {
+    may_run(&[&PROGRAMS[..], &["python3", "timeout"]].concat())
+}
+
+#[test]
+fn pkt_gen_measures_a_device() {
+    if !may() {
+        return;
+    }
+    let hosts = hosts();
+    let report = report(&measure(&hosts, SEND, RECEIVE, &[]));
+    assert!(mrr(&report, "kernel") > 0.0 && mrr(&report, "closed") == 0.0, "{report:#}");
+    let trials = trials(&hosts);
+    let of = |name| trials.iter().filter(move |trial| trial["device"] == name && trial["counts"] == true);
+    assert!(of("kernel").any(|trial| trial["sent"] == trial["received"]), "{trials:#?}");
+    assert!(of("closed").all(|trial| trial["received"] == 0), "{trials:#?}");
+    let page = fs::read_to_string(hosts.path("out/README.md")).unwrap();
+    assert!(page.contains("## Generator and receiver") && page.contains("-f rx -i {interface}"), "{page}");
+}
+
+#[test]
+fn a_receiver_that_ends_with_the_packets_is_started_again() {
+    if !may() {
+        return;
+    }
+    let hosts = hosts();
+    let report = report(&measure(&hosts, SEND, &format!("{RECEIVE} -W"), &["--devices", "kernel"]));
+    assert!(mrr(&report, "kernel") > 0.0, "{report:#}");
+    assert!(
+        trials(&hosts).iter().any(|trial| trial["sent"] == trial["received"]),
+        "packets of a trial were lost"
+    );
+}
+
+#[test]
+fn pkt_gen_receives_what_our_own_generator_sends() {
+    if !may() {
+        return;
+    }
+    let hosts = hosts();
+    let report = report(&measure(&hosts, "", RECEIVE, &["--devices", "kernel"]));
+    assert!(mrr(&report, "kernel") > 0.0, "{report:#}");
+}
+
+#[test]
+fn pkt_gen_ends_with_a_killed_measurement() {
+    if !may() {
+        return;
+    }
+    let hosts = hosts();
+    prepare(&hosts, SEND, RECEIVE);
+    let mut command = command(&SHORT, &hosts);
+    let mut child = hosts.control.run(move || command.spawn().unwrap());
+    let runs = |name| hosts.host(name).work().iter().any(|command| command.contains("pkt-gen.py"));
+    assert!(eventually(|| runs("receiver") && runs("sender")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    hosts.assert_idle();
+}
+
+#[test]
+fn lines_that_do_something_else_say_what() {
+    if !may() {
+        return;
+    }
+    let hosts = hosts();
+    for (send, receive, expected) in [
+        (&*format!("{SEND} -p 2"), RECEIVE, "packets/s where 1000 were asked for"),
+        (SEND, "pkt-gen -f rx -i {interface} -T 100", "prints numbers with units: pkt-gen needs -N"),
+        (SEND, "pkt-gen -N -f rx -i eth9", "ended with status 1 and said:"),
+        ("pkt-gen -N -f tx {pps} {packets}", RECEIVE, "sender: `"),
+        ("pkt-gen -N -f tx {pps} {packets} || true", RECEIVE, "did not say what pkt-gen sent"),
+    ] {
+        let done = measure(&hosts, send, receive, &["--devices", "kernel"]);
+        let text = said(&done);
+        assert!(done.status.code() == Some(1) && text.contains(expected), "{send} {receive}: {text}");
+    }
+}
