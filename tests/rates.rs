@@ -8,6 +8,8 @@ mod bursts;
 mod convergence;
 #[path = "rates/devices.rs"]
 mod devices;
+#[path = "rates/families.rs"]
+mod families;
 #[path = "rates/profiles.rs"]
 mod profiles;
 #[path = "rates/routes.rs"]

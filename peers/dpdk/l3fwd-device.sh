@@ -18,9 +18,9 @@ rules() {
 program=$("$here/l3fwd/build.sh" memif-32)
 # The test bed leaves one core to the device.
 core=$(taskset -cp $$ | sed 's/.*: //')
-# The network of the host behind the second interface, as in docs/reference/rates.md; no IPv6 comes.
+# The networks of the host behind the second interface, as in docs/reference/rates.md.
 rules 'R10.0.2.0/24 1' && rules4=/dev/fd/$opened
-rules 'R2001:db8::/32 1' && rules6=/dev/fd/$opened
+rules 'R2001:2:0:2::/64 1' && rules6=/dev/fd/$opened
 exec "$program" --no-huge -m 512 --no-pci --no-telemetry --no-shconf --log-level=warning -l "$core" \
 	--vdev "net_af_packet0,iface=${INGRESS:?}" --vdev "net_af_packet1,iface=${EGRESS:?}" \
 	-- -p 0x3 -P --config "(0,0,$core),(1,0,$core)" --lookup lpm --parse-ptype --eth-dest=1,02:00:00:00:00:04 \

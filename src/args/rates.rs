@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use fullview_bench::rates::{DeviceCommand, DeviceName, SIZES};
+use fullview_bench::rates::{DeviceCommand, DeviceName, sizes};
 use fullview_bench::traffic::frame::FrameSize;
+use fullview_table::Family;
 
 #[derive(Debug, Args)]
 #[command(
@@ -26,6 +27,7 @@ Examples:
   fullview rates --quick --out results/quick
   fullview rates --devices kernel,xdp --repetitions 5 --out results/xdp-rates
   fullview rates --devices kernel,xdp --size imix --out results/imix
+  fullview rates --devices kernel,xdp --family inet6 --latency --out results/inet6
   fullview rates --devices kernel,auto --latency --out results/latency
   fullview rates --devices kernel,xdp --profile --out results/profiles
   fullview rates --devices link,off --trial-seconds 0.1 --json
@@ -69,9 +71,13 @@ pub struct RatesArgs {
     /// Offer no more packets a second than this [default: as many as the generator holds]
     #[arg(long, value_name = "PPS", value_parser = clap::value_parser!(u32).range(2000..))]
     pub most_load: Option<u32>,
-    /// Bytes of each packet's frame without the FCS, 60 to 1514, or imix: 7 of 60, 4 of 590 and 1 of 1514 in turn
-    #[arg(long, value_name = "BYTES|imix", default_value = "60", value_parser = size)]
-    pub size: FrameSize,
+    /// Send packets of IPv4 or IPv6 between namespaces; between hosts the inventory says it
+    #[arg(long, value_name = "FAMILY", default_value = "inet", value_parser = family, conflicts_with = "testbed")]
+    pub family: Family,
+    /// Bytes of each packet's frame without the FCS, 60 (IPv6: 74) to 1514, or imix: 7 of the smallest, 4 of 590 and 1 of 1514 in
+    /// turn [default: the smallest]
+    #[arg(long, value_name = "BYTES|imix", value_parser = size)]
+    pub size: Option<FrameSize>,
     /// Measure one-way latency too, at 10, 50 and 90 % of the PDR and at the largest load
     #[arg(long)]
     pub latency: bool,
@@ -113,12 +119,17 @@ pub struct RatesArgs {
     pub json: bool,
 }
 
+fn family(text: &str) -> Result<Family, String> {
+    Family::named(text).ok_or_else(|| "give inet or inet6".to_owned())
+}
+
 fn size(text: &str) -> Result<FrameSize, String> {
     if text == "imix" {
         return Ok(FrameSize::Imix);
     }
-    let bytes = text.parse().ok().filter(|bytes| SIZES.contains(bytes));
-    let (least, most) = (SIZES.start(), SIZES.end());
+    let all = sizes(Family::Inet);
+    let bytes = text.parse().ok().filter(|bytes| all.contains(bytes));
+    let (least, most) = (all.start(), all.end());
     bytes.map(FrameSize::Bytes).ok_or_else(|| format!("give bytes from {least} to {most}, or imix"))
 }
 

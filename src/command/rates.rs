@@ -12,13 +12,14 @@ use clap::ValueEnum;
 use fullview_bench::rates::{
     CampaignFiles, DeviceName, NamespaceLab, Questions, RateLab, RatesCampaign, RatesError, RatesGraph,
     RatesReport, RouteTable, RouteTrace, RoutesPlan, TableSource, TrialArchive, TurnLog, answers, graphs,
-    notes, page, result_files, table,
+    notes, page, result_files, sizes, table,
 };
 use fullview_bench::remote::{DeviceKind, HOOKS, LabOptions, RemoteLab, Wiring};
 use fullview_bench::served::Hello;
 use fullview_bench::traffic::frame::FrameSize;
 use fullview_router::error::BadInput;
 use fullview_router::{log, progress};
+use fullview_table::Family;
 use serde_json::{Map, Value, json};
 
 use super::rates_profile::{Profiling, is_profile_file};
@@ -31,6 +32,7 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     refuse_results(args, has_results)?;
     let wiring = args.testbed.as_deref().map(read).transpose()?;
     wiring.as_ref().map_or(Ok(()), |wiring| check_wiring(args, wiring))?;
+    check_family(args, wiring.as_ref().map_or(args.family, Wiring::family))?;
     let wanted = wanted(args, devices(args, wiring.as_ref())?, wiring.as_ref())?;
     let settings = settings(args, &wanted, wiring.as_ref())?;
     // No result is removed before it is known that the campaign could be resumed, and could begin.
@@ -107,13 +109,28 @@ fn check_wiring(args: &RatesArgs, wiring: &Wiring) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Refuses what packets of IPv6 cannot do.
+fn check_family(args: &RatesArgs, family: Family) -> anyhow::Result<()> {
+    if family == Family::Inet {
+        return Ok(());
+    }
+    let needs_inet = [("--routes", args.routes.is_some()), ("--convergence", args.convergence.is_some())];
+    if let Some((option, _)) = needs_inet.into_iter().find(|(_, is_asked)| *is_asked) {
+        return Err(BadInput(format!("{option}: its routes are of IPv4, and packets of IPv6")).into());
+    }
+    let least = *sizes(family).start();
+    let is_short = matches!(args.size, Some(FrameSize::Bytes(bytes)) if bytes < least);
+    ensure!(!is_short, BadInput(format!("--size: the smallest frame of IPv6 has {least} bytes")));
+    Ok(())
+}
+
 /// Refuses what a line that sends or receives cannot do.
 fn check_traffic(args: &RatesArgs, wiring: &Wiring) -> anyhow::Result<()> {
     let both = [("--latency", args.latency), ("--convergence", args.convergence.is_some())];
     let sent = [
         ("--bursts", args.bursts),
         ("--routes", args.routes.is_some()),
-        ("--size imix", args.size == FrameSize::Imix),
+        ("--size imix", args.size == Some(FrameSize::Imix)),
     ];
     let sent = sent.into_iter().filter(|_| wiring.has_send_line());
     let has_line = wiring.has_send_line() || wiring.has_receive_line();
@@ -144,6 +161,7 @@ fn settings(
         "trial_seconds": wanted.trial_seconds,
         "most_seconds": wanted.most_seconds,
         "most_load": wanted.most_load,
+        "family": args.family.name(),
         "size": args.size,
         "latency": wanted.latency,
         "bursts": args.bursts,
@@ -188,11 +206,15 @@ fn lab(
     Ok(match wiring {
         Some(wiring) => {
             let patience = Duration::from_secs(args.patience);
-            let (size, out, stop) = (args.size, args.out.clone(), Arc::clone(stop));
+            let (size, out, stop) = (args.size.unwrap_or_default(), args.out.clone(), Arc::clone(stop));
             Box::new(RemoteLab::connect(wiring, LabOptions { size, patience, out, stop })?)
         }
         None => {
-            let lab = NamespaceLab::new(program, args.size, args.command.clone())?;
+            let lab = NamespaceLab::new(
+                program,
+                (args.size.unwrap_or_default(), args.family),
+                args.command.clone(),
+            )?;
             lab.check(devices)?;
             Box::new(lab)
         }

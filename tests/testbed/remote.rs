@@ -269,6 +269,50 @@ fn three_hosts_measure_the_kernel_and_leave_everything_as_it_was() {
 }
 
 #[test]
+fn three_hosts_measure_ipv6() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let hosts = three();
+    let dut = hosts.host("dut");
+    let forwarding = || {
+        let of = |name: &str| format!("/proc/sys/net/ipv6/conf/{name}/forwarding");
+        let paths = ["all", "default", "in", "out", "mgmt"].map(of);
+        dut.node.run(move || paths.map(|path| fs::read_to_string(path).unwrap().trim().to_owned()))
+    };
+    dut.node.run(|| fs::write("/proc/sys/net/ipv6/conf/mgmt/forwarding", "1").unwrap());
+    let before = forwarding();
+    let inventory = THREE.replace("198.18.0.", "2001:2:0:1::").replace("198.19.0.", "2001:2:0:2::");
+    let fullview =
+        "[[devices]]\nname = \"tc\"\nkind = \"fullview\"\nengine = \"tc\"\noptions = [\"--quiet\"]\n";
+    write(&hosts, &(inventory.replace("/24", "/64") + fullview));
+    let report = measure(&hosts);
+    assert!(mrr(&report, "kernel") > 0.0 && mrr(&report, "tc") > 0.0, "{report}");
+    assert_eq!(mrr(&report, "closed"), 0.0, "{report}");
+    assert_eq!((&report["family"], &report["frame_bytes"]), (&"inet6".into(), &[74].into()));
+    assert_eq!(before, forwarding());
+    let left = dut.node.ip("-6 address show");
+    assert!(before[4] == "1" && !left.contains("2001:2:"), "{before:?} {left}");
+    let page = fs::read_to_string(hosts.path("out/README.md")).unwrap();
+    assert!(page.contains("2001:2:0:1::1/64") && page.contains("IPv6, 74 bytes"), "{page}");
+}
+
+#[test]
+fn addresses_of_two_families_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let inventory = THREE.replace("198.19.0.2/24", "2001:2:0:2::2/64");
+    fs::write(folder.path().join("lab.toml"), inventory).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
+    command.args(["testbed", "draw", "lab.toml"]).current_dir(folder.path());
+    let done = command.output().unwrap();
+    assert!(
+        done.status.code() == Some(2) && said(&done).contains("have to be of one family"),
+        "{}",
+        said(&done)
+    );
+}
+
+#[test]
 fn two_hosts_measure_our_router_and_lines_of_a_shell() {
     if !may_run(&PROGRAMS) {
         return;

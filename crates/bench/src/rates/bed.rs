@@ -4,6 +4,7 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use fullview_table::Family;
 use rustix::thread::Pid;
 
 use super::cable::{cable, up};
@@ -27,6 +28,7 @@ pub struct BedPlan {
     pub cores: BedCores,
     /// The size of the frames that the left host sends.
     pub size: FrameSize,
+    pub family: Family,
     /// Whether a second link joins the router and the right host.
     pub has_spare: bool,
 }
@@ -39,6 +41,7 @@ pub struct RateBed {
     pub ingress: String,
     pub cores: BedCores,
     pub size: FrameSize,
+    pub family: Family,
     /// To which packets go in turn; none if all go to the right host.
     pub destinations: Vec<Ipv4Addr>,
     pub has_spare: bool,
@@ -47,29 +50,29 @@ pub struct RateBed {
 impl RateBed {
     /// Makes hosts with a router between them, whose kernel forwards if `forwards`.
     pub fn routed(
-        BedPlan { cores, size, has_spare }: BedPlan,
+        BedPlan { cores, size, family, has_spare }: BedPlan,
         forwards: bool,
     ) -> Result<RateBed, RatesError> {
         let [left, right, router] = ["rl", "rr", "rd"].map(Namespace::new);
         let (left, right, router) = (left?, right?, router?);
         let ingress = unique_interface();
-        router.within(|| set(forwards))?;
+        router.within(|| set(family, forwards))?;
         router.batch(&cable(&ingress, (&left, HOST), [DEVICE, GENERATOR]))?;
         router.batch(&cable(EGRESS, (&right, HOST), [DEVICE, SINK]))?;
         [&left, &right].into_iter().try_for_each(|host| up(host, HOST))?;
         hand_over(&left, HOST)?;
         [&ingress, EGRESS].into_iter().try_for_each(|interface| up(&router, interface))?;
-        router.batch(&routes(&ingress))?;
+        router.batch(&addresses(&ingress, family))?;
         receive_on(&router, &ingress, cores.device)?;
         if has_spare {
             spare_link::add(&router, &right)?;
         }
         let (router, destinations) = (Some(router), Vec::new());
-        Ok(RateBed { left, right, router, ingress, cores, size, destinations, has_spare })
+        Ok(RateBed { left, right, router, ingress, cores, size, family, destinations, has_spare })
     }
 
     /// Makes hosts on one cable. The right host receives as a device would.
-    pub fn direct(BedPlan { cores, size, .. }: BedPlan) -> Result<RateBed, RatesError> {
+    pub fn direct(BedPlan { cores, size, family, .. }: BedPlan) -> Result<RateBed, RatesError> {
         let (left, right) = (Namespace::new("rl")?, Namespace::new("rr")?);
         let ingress = unique_interface();
         right.batch(&cable(&ingress, (&left, HOST), [SINK, GENERATOR]))?;
@@ -78,7 +81,7 @@ impl RateBed {
         up(&right, &ingress)?;
         receive_on(&right, &ingress, cores.device)?;
         let (router, destinations, has_spare) = (None, Vec::new(), false);
-        Ok(RateBed { left, right, router, ingress, cores, size, destinations, has_spare })
+        Ok(RateBed { left, right, router, ingress, cores, size, family, destinations, has_spare })
     }
 
     /// Makes hosts on one cable whose receiver stands still while the generator runs.
@@ -112,12 +115,22 @@ fn unique_interface() -> String {
     format!("i{}n{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed) % 100_000)
 }
 
-fn set(forwards: bool) -> Result<(), TestbedError> {
-    let settings = [
-        ("/proc/sys/net/ipv4/ip_forward", if forwards { "1" } else { "0" }),
-        ("/proc/sys/net/ipv4/conf/all/rp_filter", "0"),
-        ("/proc/sys/net/ipv4/conf/default/rp_filter", "0"),
-    ];
+/// Nothing that the router sends of its own is left when packets are counted: no address is probed for, and groups are
+/// reported at once.
+fn set(family: Family, forwards: bool) -> Result<(), TestbedError> {
+    let forwards = if forwards { "1" } else { "0" };
+    let settings = match family {
+        Family::Inet => [
+            ("/proc/sys/net/ipv4/ip_forward", forwards),
+            ("/proc/sys/net/ipv4/conf/all/rp_filter", "0"),
+            ("/proc/sys/net/ipv4/conf/default/rp_filter", "0"),
+        ],
+        Family::Inet6 => [
+            ("/proc/sys/net/ipv6/conf/all/forwarding", forwards),
+            ("/proc/sys/net/ipv6/conf/default/router_solicitations", "0"),
+            ("/proc/sys/net/ipv6/conf/default/mldv2_unsolicited_report_interval", "1"),
+        ],
+    };
     let write = |(path, value)| fs::write(path, value).map_err(|error| TestbedError::Setting { path, error });
     settings.into_iter().try_for_each(write)
 }
@@ -129,14 +142,24 @@ pub fn hand_over(namespace: &Namespace, interface: &str) -> Result<(), RatesErro
 }
 
 /// The receiver's neighbour entries name a station that the right host is not: its kernel drops the packets first of all.
-fn routes(ingress: &str) -> String {
-    format!(
-        "address add 10.0.1.1/24 dev {ingress}\naddress add 10.0.2.1/24 dev {EGRESS}\n\
-         neighbor add 10.0.1.2 lladdr {GENERATOR} dev {ingress} nud permanent\n\
-         neighbor add {} lladdr {STATION} dev {EGRESS} nud permanent\n\
-         neighbor add {} lladdr {STATION} dev {EGRESS} nud permanent\n",
-        GATEWAYS[0], GATEWAYS[1]
-    )
+fn addresses(ingress: &str, family: Family) -> String {
+    let (networks, gateways) = match family {
+        Family::Inet => (["10.0.1.", "10.0.2."], GATEWAYS.map(|gateway| gateway.to_string()).to_vec()),
+        Family::Inet6 => (["2001:2:0:1::", "2001:2:0:2::"], vec!["2001:2:0:2::2".to_owned()]),
+    };
+    let length = match family {
+        Family::Inet => 24,
+        Family::Inet6 => 64,
+    };
+    let [left, right] = networks;
+    let mut lines = format!(
+        "address add {left}1/{length} dev {ingress} nodad\naddress add {right}1/{length} dev {EGRESS} nodad\n\
+         neighbor add {left}2 lladdr {GENERATOR} dev {ingress} nud permanent\n"
+    );
+    for gateway in gateways {
+        lines += &format!("neighbor add {gateway} lladdr {STATION} dev {EGRESS} nud permanent\n");
+    }
+    lines
 }
 
 /// Moves the receiving of an interface from the core of the sender to a thread on the device's core. Otherwise the kernel

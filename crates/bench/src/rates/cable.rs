@@ -15,8 +15,11 @@ pub fn cable(near: &str, (host, far): (&Namespace, &str), macs: [Mac; 2]) -> Str
     )
 }
 
-/// A veth device polls (NAPI), and takes redirected frames, while GRO is on.
+/// A veth device polls (NAPI), and takes redirected frames, while GRO is on. One that hides VLAN tags is refused by a program
+/// before the kernel's stack.
 pub fn up(namespace: &Namespace, interface: &str) -> Result<(), RatesError> {
-    run("ip", &["netns", "exec", namespace.name(), "ethtool", "-K", interface, "gro", "on"], "")?;
+    let offloads = ["gro", "on", "rxvlan", "off", "txvlan", "off"];
+    let ethtool = ["netns", "exec", namespace.name(), "ethtool", "-K", interface];
+    run("ip", &[&ethtool[..], &offloads].concat(), "")?;
     Ok(namespace.batch(&format!("link set {interface} addrgenmode none\nlink set {interface} up\n"))?)
 }

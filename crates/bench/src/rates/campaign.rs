@@ -117,6 +117,7 @@ impl RatesCampaign {
             seed: self.seed,
             repetitions: self.repetitions,
             trial_seconds: self.trial_seconds,
+            family: lab.family.to_owned(),
             frame_bytes: lab.frame_bytes.clone(),
             smallest_load: SMALLEST,
             largest_load,

@@ -14,7 +14,7 @@ use super::error::RatesError;
 use super::generator::offer;
 use super::kernel_forwarding;
 use super::memory::{ProgramMemory, memory_of};
-use super::receiver::received;
+use super::receiver::{await_silence, received};
 use super::route_changes::RouteChanges;
 use super::rule_set::RuleSet;
 use crate::testbed::{Namespace, attach_fib_lookup};
@@ -49,7 +49,8 @@ impl Device {
             DeviceName::Link => RateBed::direct(plan)?,
             _ => RateBed::routed(plan, name != DeviceName::Off)?,
         };
-        let rules = RuleSet::of(name, &bed.ingress);
+        await_silence(&bed)?;
+        let rules = RuleSet::of(name, &bed.ingress, bed.family);
         let mut device = Device { changes: None, program: DeviceProgram::Kernel, bed };
         let Some(namespace) = &device.bed.router else { return Ok(device) };
         rules.map_or(Ok(()), |rules| rules.load(namespace))?;
@@ -69,6 +70,7 @@ impl Device {
     pub fn start_command(command: &DeviceCommand, plan: BedPlan) -> Result<Device, RatesError> {
         let mut device =
             Device { changes: None, program: DeviceProgram::Kernel, bed: RateBed::routed(plan, false)? };
+        await_silence(&device.bed)?;
         let interfaces = device.bed.interfaces();
         let started =
             device.on_its_core(|namespace| CommandProcess::start(namespace, command, &interfaces))?;
@@ -126,7 +128,7 @@ impl Device {
         let mut before = (0, 0);
         self.wait(|device, _| {
             let namespace = device.bed.router.as_ref().ok_or(RatesError::ForwardsNothing)?;
-            let now = (received(&device.bed)?, kernel_forwarding::forwarded(namespace)?);
+            let now = (received(&device.bed)?, kernel_forwarding::forwarded(namespace, device.bed.family)?);
             let is_ready = now.0 > before.0 && now.1 == before.1;
             before = now;
             Ok(is_ready)

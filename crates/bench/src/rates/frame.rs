@@ -1,12 +1,17 @@
 //! The frames that are sent: UDP, in many flows, of one size or of several in turn.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use fullview_plane::burst::Slot;
-use fullview_plane::wire::ethernet::{EtherType, Frame, MIN_FRAME, Mac};
-use fullview_plane::wire::ipv4::Ipv4Packet;
+use fullview_plane::wire::checksum::{Sum, pseudo_ipv6};
+use fullview_plane::wire::ethernet::{self, EtherType, Frame, MIN_FRAME, Mac};
+use fullview_plane::wire::ipv4::{self, Ipv4Packet, protocol};
+use fullview_plane::wire::ipv6::{self, Ipv6Packet};
+use fullview_plane::wire::udp;
+use fullview_table::Family;
+use serde::{Deserialize, Serialize};
 
-use crate::traffic::frame::FrameSize;
+use crate::traffic::frame::{FrameSize, udp_checksum};
 
 /// Ethernet addresses of the generator, of the router's interfaces, and of the right host's interface.
 pub const GENERATOR: Mac = Mac([2, 0, 0, 0, 0, 1]);
@@ -18,14 +23,12 @@ pub const STATION: Mac = Mac([2, 0, 0, 0, 0, 4]);
 /// Flows, which differ in the source port.
 pub const FLOWS: u16 = 4096;
 const FIRST_PORT: u16 = 1024;
-const SOURCE_PORT: usize = 34;
-/// Bytes of the headers of Ethernet, IPv4 and UDP.
-pub const HEADERS: usize = 42;
+/// To the port 9, discard.
+const DISCARD: u16 = 9;
 /// Bytes of the longest frame that an interface with the usual MTU takes, without the FCS.
 const LONGEST: usize = 1514;
-
-/// The sizes that can be sent, as a range of bytes without the FCS.
-pub const SIZES: std::ops::RangeInclusive<usize> = MIN_FRAME..=LONGEST;
+/// Even the smallest frame has room for a stamp: with the FCS 78 bytes, the smallest of IPv6 in other labs too.
+const SMALLEST_INET6: usize = 74;
 
 /// Where packets come from and go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,38 +36,103 @@ pub struct TrafficAddresses {
     pub from: Mac,
     /// The device's interface.
     pub to: Mac,
-    pub source: Ipv4Addr,
-    pub destination: Ipv4Addr,
+    pub hosts: HostAddresses,
+}
+
+/// The addresses of two hosts: of the sender, and of the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostAddresses {
+    Inet([Ipv4Addr; 2]),
+    Inet6([Ipv6Addr; 2]),
 }
 
 impl TrafficAddresses {
-    /// Those of the test bed in namespaces.
-    pub const BED: TrafficAddresses = TrafficAddresses {
-        from: GENERATOR,
-        to: DEVICE,
-        source: Ipv4Addr::new(10, 0, 1, 2),
-        destination: Ipv4Addr::new(10, 0, 2, 2),
+    /// Those of the test bed in namespaces. The network of IPv6 is the one for benchmarks (RFC 5180).
+    pub fn of_bed(family: Family) -> TrafficAddresses {
+        let hosts = match family {
+            Family::Inet => HostAddresses::Inet([Ipv4Addr::new(10, 0, 1, 2), Ipv4Addr::new(10, 0, 2, 2)]),
+            Family::Inet6 => {
+                HostAddresses::Inet6([1, 2].map(|link| Ipv6Addr::new(0x2001, 2, 0, link, 0, 0, 0, 2)))
+            }
+        };
+        TrafficAddresses { from: GENERATOR, to: DEVICE, hosts }
+    }
+}
+
+impl HostAddresses {
+    /// Nothing if they are of two families.
+    pub fn new(source: IpAddr, destination: IpAddr) -> Option<HostAddresses> {
+        match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => Some(HostAddresses::Inet([source, destination])),
+            (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                Some(HostAddresses::Inet6([source, destination]))
+            }
+            _ => None,
+        }
+    }
+
+    pub fn family(&self) -> Family {
+        match self {
+            HostAddresses::Inet(_) => Family::Inet,
+            HostAddresses::Inet6(_) => Family::Inet6,
+        }
+    }
+}
+
+/// The sizes that can be sent, as a range of bytes without the FCS.
+pub fn sizes(family: Family) -> std::ops::RangeInclusive<usize> {
+    let smallest = match family {
+        Family::Inet => MIN_FRAME,
+        Family::Inet6 => SMALLEST_INET6,
     };
+    smallest..=LONGEST
 }
 
 /// Bytes of consecutive frames, which repeat from the start.
-pub fn lengths(size: FrameSize) -> Vec<usize> {
-    size.lengths(MIN_FRAME)
+pub fn lengths(size: FrameSize, family: Family) -> Vec<usize> {
+    size.lengths(*sizes(family).start())
+}
+
+/// Where the header of UDP begins.
+fn udp_at(family: Family) -> usize {
+    ethernet::HEADER
+        + match family {
+            Family::Inet => ipv4::HEADER,
+            Family::Inet6 => ipv6::HEADER,
+        }
+}
+
+/// Where the payload begins.
+pub const fn payload_at(family: Family) -> usize {
+    match family {
+        Family::Inet => ethernet::HEADER + ipv4::HEADER + udp::HEADER,
+        Family::Inet6 => ethernet::HEADER + ipv6::HEADER + udp::HEADER,
+    }
 }
 
 /// The frames of a trial.
 pub struct TrafficFrames {
+    family: Family,
     /// One for each turn of the sizes.
-    frames: Vec<Vec<u8>>,
-    /// To which packets go in turn; none if all go to the same.
+    frames: Vec<TemplateFrame>,
+    /// To which packets of IPv4 go in turn; none if all go to the same.
     destinations: Vec<Ipv4Addr>,
+}
+
+/// A frame without the port of its flow.
+struct TemplateFrame {
+    bytes: Vec<u8>,
+    /// What goes into the checksum of UDP; nothing over IPv4, which does without one.
+    sum: Option<Sum>,
 }
 
 impl TrafficFrames {
     /// Packets go to the destination among the addresses, or to `destinations` in turn if there are some.
     pub fn new(addresses: &TrafficAddresses, size: FrameSize, destinations: &[Ipv4Addr]) -> TrafficFrames {
-        let frames = lengths(size).into_iter().map(|length| frame(addresses, length)).collect();
-        TrafficFrames { frames, destinations: destinations.to_vec() }
+        let family = addresses.hosts.family();
+        let frames = lengths(size, family).into_iter().map(|length| TemplateFrame::new(addresses, length));
+        TrafficFrames { family, frames: frames.collect(), destinations: destinations.to_vec() }
     }
 
     /// Clears what a slot holds, once. All payloads are zeros, so that packets of any size overwrite the headers only.
@@ -75,47 +143,83 @@ impl TrafficFrames {
     /// Writes the packet of this number into a prepared slot.
     pub fn write(&self, slot: &mut Slot, packet: u64) {
         let frame = &self.frames[(packet % self.frames.len() as u64) as usize];
-        slot.set_frame_len(frame.len());
-        slot.head_mut()[..HEADERS].copy_from_slice(&frame[..HEADERS]);
-        set_flow(slot.frame_mut(), packet);
+        let headers = payload_at(self.family);
+        slot.set_frame_len(frame.bytes.len());
+        slot.head_mut()[..headers].copy_from_slice(&frame.bytes[..headers]);
+        frame.set_flow(&mut slot.frame_mut()[headers - udp::HEADER..headers], packet);
         if !self.destinations.is_empty() {
             let destination = self.destinations[(packet % self.destinations.len() as u64) as usize];
-            let mut ip = Ipv4Packet::new_unchecked(&mut slot.frame_mut()[14..]);
+            let mut ip = Ipv4Packet::new_unchecked(&mut slot.frame_mut()[ethernet::HEADER..]);
             ip.set_destination(destination.to_bits());
             ip.fill_checksum();
         }
     }
 }
 
-/// A frame of this length between these addresses.
-fn frame(addresses: &TrafficAddresses, length: usize) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    let mut ethernet = Frame::new_unchecked(&mut bytes);
-    ethernet.set_source(addresses.from);
-    ethernet.set_destination(addresses.to);
-    ethernet.set_outer_ethertype(EtherType::IPV4);
-    let mut ip = Ipv4Packet::new_unchecked(&mut bytes[14..]);
-    ip.set_header_len(20);
-    ip.set_total_len((length - 14) as u16);
-    ip.set_ttl(64);
-    ip.set_protocol(17);
-    ip.set_source(addresses.source.to_bits());
-    ip.set_destination(addresses.destination.to_bits());
-    ip.fill_checksum();
-    // To the port 9, discard. UDP over IPv4 may go without a checksum, so that only the port changes.
-    let [high, low] = ((length - 34) as u16).to_be_bytes();
-    bytes[SOURCE_PORT..HEADERS].copy_from_slice(&[0, 0, 0, 9, high, low, 0, 0]);
-    bytes
+impl TemplateFrame {
+    fn new(addresses: &TrafficAddresses, length: usize) -> TemplateFrame {
+        let mut bytes = vec![0; length];
+        let mut ethernet = Frame::new_unchecked(&mut bytes);
+        ethernet.set_source(addresses.from);
+        ethernet.set_destination(addresses.to);
+        let udp = udp_at(addresses.hosts.family());
+        let udp_len = (length - udp) as u16;
+        let sum = match addresses.hosts {
+            HostAddresses::Inet(hosts) => {
+                ethernet.set_outer_ethertype(EtherType::IPV4);
+                fill_ipv4(&mut bytes[ethernet::HEADER..], hosts);
+                None
+            }
+            HostAddresses::Inet6(hosts) => {
+                ethernet.set_outer_ethertype(EtherType::IPV6);
+                fill_ipv6(&mut bytes[ethernet::HEADER..], hosts);
+                let [source, destination] = hosts.map(Ipv6Addr::to_bits);
+                let pseudo = pseudo_ipv6(source, destination, protocol::UDP, udp_len.into());
+                Some(pseudo.word(DISCARD).word(udp_len))
+            }
+        };
+        bytes[udp + 2..udp + 4].copy_from_slice(&DISCARD.to_be_bytes());
+        bytes[udp + 4..udp + 6].copy_from_slice(&udp_len.to_be_bytes());
+        TemplateFrame { bytes, sum }
+    }
+
+    /// Makes it a packet of another flow, in the header of UDP.
+    fn set_flow(&self, header: &mut [u8], packet: u64) {
+        let port = FIRST_PORT + (packet % u64::from(FLOWS)) as u16;
+        header[..2].copy_from_slice(&port.to_be_bytes());
+        if let Some(sum) = self.sum {
+            header[6..8].copy_from_slice(&udp_checksum(sum.word(port)).to_be_bytes());
+        }
+    }
 }
 
-/// Makes it a packet of another flow.
-fn set_flow(frame: &mut [u8], packet: u64) {
-    let port = FIRST_PORT + (packet % u64::from(FLOWS)) as u16;
-    frame[SOURCE_PORT..SOURCE_PORT + 2].copy_from_slice(&port.to_be_bytes());
+fn fill_ipv4(bytes: &mut [u8], [source, destination]: [Ipv4Addr; 2]) {
+    let length = bytes.len() as u16;
+    let mut ip = Ipv4Packet::new_unchecked(bytes);
+    ip.set_header_len(ipv4::HEADER);
+    ip.set_total_len(length);
+    ip.set_ttl(64);
+    ip.set_protocol(protocol::UDP);
+    ip.set_source(source.to_bits());
+    ip.set_destination(destination.to_bits());
+    ip.fill_checksum();
+}
+
+fn fill_ipv6(bytes: &mut [u8], [source, destination]: [Ipv6Addr; 2]) {
+    let length = (bytes.len() - ipv6::HEADER) as u16;
+    let mut ip = Ipv6Packet::new_unchecked(bytes);
+    ip.set_class_and_flow(0, 0);
+    ip.set_payload_len(length);
+    ip.set_next_header(protocol::UDP);
+    ip.set_hop_limit(64);
+    ip.set_source(source.to_bits());
+    ip.set_destination(destination.to_bits());
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use fullview_plane::burst::Arena;
 
     use super::*;
@@ -128,7 +232,7 @@ mod tests {
 
     #[test]
     fn flows_differ_in_the_port_and_the_frame_stays_right() {
-        let frames = TrafficFrames::new(&TrafficAddresses::BED, FrameSize::Smallest, &[]);
+        let frames = TrafficFrames::new(&TrafficAddresses::of_bed(Family::Inet), FrameSize::Smallest, &[]);
         let bytes = written(&frames, &mut Arena::new(1), 4097);
         assert_eq!(bytes.len(), 60);
         assert_eq!(bytes[34..36], 1025u16.to_be_bytes());
@@ -138,7 +242,8 @@ mod tests {
     #[test]
     fn destinations_take_turns() {
         let destinations = [[198, 51, 100, 1].into(), [203, 0, 113, 2].into()];
-        let frames = TrafficFrames::new(&TrafficAddresses::BED, FrameSize::Smallest, &destinations);
+        let frames =
+            TrafficFrames::new(&TrafficAddresses::of_bed(Family::Inet), FrameSize::Smallest, &destinations);
         for packet in 0..4 {
             let bytes = written(&frames, &mut Arena::new(1), packet);
             let ip = Ipv4Packet::new_checked(&bytes[14..]).unwrap();
@@ -148,8 +253,25 @@ mod tests {
     }
 
     #[test]
+    fn datagrams_over_ipv6_have_checksums() {
+        let frames = TrafficFrames::new(&TrafficAddresses::of_bed(Family::Inet6), FrameSize::Imix, &[]);
+        let mut arena = Arena::new(1);
+        arena.packets().for_each(|slot| frames.prepare(slot));
+        let mut lengths = BTreeSet::new();
+        for packet in 0..5000 {
+            let bytes = written(&frames, &mut arena, packet);
+            let ip = Ipv6Packet::new_checked(&bytes[14..]).unwrap();
+            let pseudo = pseudo_ipv6(ip.source(), ip.destination(), 17, ip.payload_len().into());
+            assert!(pseudo.bytes(ip.payload()).verifies() && ip.total_len() + 14 == bytes.len(), "{packet}");
+            assert_eq!(bytes[54..56], (1024 + packet as u16 % 4096).to_be_bytes());
+            lengths.insert(bytes.len());
+        }
+        assert_eq!(lengths, BTreeSet::from([74, 590, 1514]));
+    }
+
+    #[test]
     fn sizes_of_a_mix_take_turns_in_the_same_slot() {
-        let frames = TrafficFrames::new(&TrafficAddresses::BED, FrameSize::Imix, &[]);
+        let frames = TrafficFrames::new(&TrafficAddresses::of_bed(Family::Inet), FrameSize::Imix, &[]);
         let mut arena = Arena::new(1);
         arena.packets().for_each(|slot| frames.prepare(slot));
         let cycle: Vec<Vec<u8>> = (0..12).map(|packet| written(&frames, &mut arena, packet)).collect();

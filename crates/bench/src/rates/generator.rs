@@ -59,8 +59,8 @@ fn send_from(
     let core = bed.cores.generator;
     let never = AtomicBool::new(false);
     let load = TimedLoad { load, size: bed.size, destinations, duration, stop: &never };
-    let mut sending =
-        || keep_real_time(core).and_then(|()| send_marked(HOST, &TrafficAddresses::BED, load, mark));
+    let addresses = TrafficAddresses::of_bed(bed.family);
+    let mut sending = || keep_real_time(core).and_then(|()| send_marked(HOST, &addresses, load, mark));
     bed.left.within(|| Ok(sending()))?
 }
 

@@ -2,14 +2,19 @@
 
 use std::fs;
 
+use fullview_table::Family;
+
 use super::error::RatesError;
 use crate::testbed::Namespace;
 
-/// IPv4 packets that the kernel of a namespace has forwarded.
-pub fn forwarded(namespace: &Namespace) -> Result<u64, RatesError> {
-    let text =
-        namespace.within(|| Ok(fs::read_to_string("/proc/thread-self/net/snmp").unwrap_or_default()))?;
-    forwarded_datagrams(&text).ok_or(RatesError::NoForwardingCounter)
+/// Packets of a family that the kernel of a namespace has forwarded.
+pub fn forwarded(namespace: &Namespace, family: Family) -> Result<u64, RatesError> {
+    let (path, count): (_, fn(&str) -> Option<u64>) = match family {
+        Family::Inet => ("/proc/thread-self/net/snmp", forwarded_datagrams),
+        Family::Inet6 => ("/proc/thread-self/net/snmp6", forwarded_datagrams6),
+    };
+    let text = namespace.within(|| Ok(fs::read_to_string(path).unwrap_or_default()))?;
+    count(&text).ok_or(RatesError::NoForwardingCounter)
 }
 
 /// The counter stands in the line after that of its name, at the same place.
@@ -17,6 +22,11 @@ fn forwarded_datagrams(text: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Ip: "));
     let place = lines.next()?.split_ascii_whitespace().position(|name| name == "ForwDatagrams")?;
     lines.next()?.split_ascii_whitespace().nth(place)?.parse().ok()
+}
+
+/// The counter stands after its name.
+fn forwarded_datagrams6(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("Ip6OutForwDatagrams"))?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -28,5 +38,8 @@ mod tests {
         let text = "Ip: Forwarding DefaultTTL ForwDatagrams\nIp: 1 64 17\nIcmp: ForwDatagrams\nIcmp: 5\n";
         assert_eq!(forwarded_datagrams(text), Some(17));
         assert_eq!(forwarded_datagrams("Ip: Forwarding\nIp: 1\n"), None);
+        let text = "Ip6InReceives   \t9\nIp6OutForwDatagrams             \t17\nIp6OutRequests 3\n";
+        assert_eq!(forwarded_datagrams6(text), Some(17));
+        assert_eq!(forwarded_datagrams6("Ip6InReceives 9\n"), None);
     }
 }

@@ -85,6 +85,8 @@ pub trait RateDevice {
 pub struct LabDescription {
     /// Sentences about traffic and comparability.
     pub conditions: String,
+    /// Of all packets: `inet` or `inet6`.
+    pub family: &'static str,
     /// Bytes of consecutive frames without the FCS; they repeat from the start.
     pub frame_bytes: Vec<usize>,
     /// What devices are that their names do not say.

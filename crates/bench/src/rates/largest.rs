@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::bed::{BedPlan, RateBed};
 use super::error::RatesError;
 use super::generator::offer;
-use super::receiver::{received, settled};
+use super::receiver::{await_silence, received, settled};
 use super::trial::{MOST_BEHIND, RateTrial};
 
 /// More than any generator sends.
@@ -52,6 +52,7 @@ fn fastest(bed: &RateBed, seconds: f64) -> Result<f64, RatesError> {
 /// Whether most trials at this load are on schedule and lose no more than a share.
 fn holds(bed: &RateBed, load: f64, seconds: f64, most_lost: f64) -> Result<bool, RatesError> {
     let mut held = 0;
+    await_silence(bed)?;
     for _ in 0..TRIALS {
         let before = received(bed)?;
         let offered = offer(bed, load, Duration::from_secs_f64(seconds))?;

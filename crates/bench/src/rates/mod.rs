@@ -81,7 +81,7 @@ pub use delays::Delays;
 pub use device_name::DeviceName;
 pub use error::RatesError;
 pub use failure::{Failure, FailureLinks};
-pub use frame::{SIZES, TrafficAddresses, lengths};
+pub use frame::{HostAddresses, TrafficAddresses, lengths, sizes};
 pub use generator::{PacketMark, TimedLoad, Unmarked, send_marked};
 pub use graph::RatesGraph;
 pub use graphs::{graphs, result_files};

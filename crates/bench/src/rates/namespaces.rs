@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use fullview_profile::{CoreProfile, CoreRecorder, ProfiledCore};
+use fullview_table::Family;
 
 use super::bed::BedPlan;
 use super::command_device::DeviceCommand;
@@ -46,11 +47,11 @@ impl NamespaceLab {
     /// `commands` are devices too, beside those of `DeviceName`.
     pub fn new(
         program: PathBuf,
-        size: FrameSize,
+        (size, family): (FrameSize, Family),
         commands: Vec<DeviceCommand>,
     ) -> Result<NamespaceLab, RatesError> {
         Ok(NamespaceLab {
-            plan: BedPlan { cores: BedCores::choose()?, size, has_spare: false },
+            plan: BedPlan { cores: BedCores::choose()?, size, family, has_spare: false },
             program,
             commands,
         })
@@ -59,7 +60,7 @@ impl NamespaceLab {
     /// Refuses devices whose rules this host cannot set.
     pub fn check(&self, devices: &[String]) -> Result<(), RatesError> {
         let named = devices.iter().filter_map(|device| DeviceName::from_str(device, false).ok());
-        let has_rules = |device: &DeviceName| RuleSet::of(*device, "").is_some();
+        let has_rules = |device: &DeviceName| RuleSet::of(*device, "", self.plan.family).is_some();
         let start = |device| Device::start(device, self.plan, &self.program).map(drop);
         named.filter(has_rules).try_for_each(start)
     }
@@ -101,10 +102,11 @@ impl RateLab for NamespaceLab {
     }
 
     fn describe(&self) -> LabDescription {
-        let frame_bytes = lengths(self.plan.size);
+        let frame_bytes = lengths(self.plan.size, self.plan.family);
         let devices = self.descriptions();
         LabDescription {
             conditions: with_priority(CONDITIONS, priority_note()),
+            family: self.plan.family.name(),
             frame_bytes,
             devices,
             ..LabDescription::default()

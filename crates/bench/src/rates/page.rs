@@ -5,6 +5,8 @@ use std::fmt::Write;
 
 use fullview_lab::stats::median;
 
+use fullview_table::Family;
+
 use super::blocks;
 use super::burst_page;
 use super::convergence_page;
@@ -60,10 +62,11 @@ fn conditions(report: &RatesReport) -> String {
     let searches = if *repetitions == 1 { "one search".into() } else { format!("{repetitions} searches") };
     let [smallest, largest] = [report.smallest_load, report.largest_load].map(|load| load / 1000.0);
     format!(
-        "Thousands of UDP packets a second ({}) in 4096 flows, median and range of {searches} with trials of \
+        "Thousands of UDP packets a second ({}{}) in 4096 flows, median and range of {searches} with trials of \
          {trial_seconds} s, devices in a random order (seed {seed}). Comparable are the rows of this table. {} Loads from {smallest:.1} to \
          {largest:.1} were searched. The upper one is what the generator itself holds: a device with that rate carries as \
          much or more (≥).\n",
+        if report.family == Family::Inet6.name() { "IPv6, " } else { "" },
         sizes(&report.frame_bytes),
         report.lab.conditions
     )

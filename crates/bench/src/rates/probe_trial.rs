@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fullview_plane::port::timed::TimedCapture;
+use fullview_table::Family;
 
 use super::bed::RateBed;
 use super::delays::Delays;
@@ -10,7 +11,7 @@ use super::error::RatesError;
 use super::generator::offer_marked;
 use super::probes::{MOST, ProbeMarker};
 use super::receiver::{received, settled};
-use super::stamp;
+use super::stamp::StampPlace;
 use super::trial::RateTrial;
 
 /// What one trial with probes counted.
@@ -32,29 +33,29 @@ impl ProbeTrial {
 
 /// Offers a load with probes. They are read after the trial, so that no program takes the device's core meanwhile.
 pub fn probe(bed: &RateBed, load: f64, seconds: f64, seed: u64) -> Result<ProbeTrial, RatesError> {
-    let opened = bed.right.within(|| Ok(open_capture(bed.counted())))?;
+    let opened = bed.right.within(|| Ok(open_capture(bed.counted(), bed.family)))?;
     let mut capture = opened?;
     let before = received(bed)?;
-    let mut marker = ProbeMarker::new(load * seconds, seed);
+    let mut marker = ProbeMarker::new(bed.family, load * seconds, seed);
     let offered = offer_marked(bed, load, Duration::from_secs_f64(seconds), &mut marker)?;
     let trial = RateTrial::new(offered, settled(bed, before, offered.sent)?)?;
     if marker.clocks().was_set() {
         return Err(RatesError::ClockSet);
     }
-    let delays = read_delays(&mut capture)?;
+    let delays = read_delays(&mut capture, bed.family)?;
     Ok(ProbeTrial { trial, probes: marker.marked(), delays })
 }
 
 /// Begins to keep the probes that arrive at an interface.
-pub fn open_capture(interface: &str) -> Result<TimedCapture, RatesError> {
-    TimedCapture::open(interface, MOST, stamp::PROBES).map_err(RatesError::Capture)
+pub fn open_capture(interface: &str, family: Family) -> Result<TimedCapture, RatesError> {
+    TimedCapture::open(interface, MOST, StampPlace::of(family).probes()).map_err(RatesError::Capture)
 }
 
 /// The delays of the probes that have arrived.
-pub fn read_delays(capture: &mut TimedCapture) -> Result<Delays, RatesError> {
-    let mut delays = Delays::default();
+pub fn read_delays(capture: &mut TimedCapture, family: Family) -> Result<Delays, RatesError> {
+    let (place, mut delays) = (StampPlace::of(family), Delays::default());
     while let Some((received, frame)) = capture.next_frame() {
-        let delay = received.checked_sub(stamp::read(&frame)).ok_or(RatesError::ClockSet)?;
+        let delay = received.checked_sub(place.read(&frame)).ok_or(RatesError::ClockSet)?;
         delays.record(delay);
     }
     match capture.overruns().map_err(RatesError::Capture)? {

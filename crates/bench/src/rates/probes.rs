@@ -6,12 +6,13 @@
 use std::time::Instant;
 
 use fullview_plane::burst::Slot;
+use fullview_table::Family;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::clock::ClockPair;
 use super::generator::PacketMark;
-use super::stamp;
+use super::stamp::StampPlace;
 
 /// Probes of a trial at most.
 pub const MOST: usize = 10_000;
@@ -20,6 +21,7 @@ const EXPECTED: f64 = 0.95;
 
 /// Stamps packets at random.
 pub struct ProbeMarker {
+    place: StampPlace,
     clocks: ClockPair,
     share: f64,
     random: ChaCha8Rng,
@@ -30,11 +32,12 @@ pub struct ProbeMarker {
 
 impl ProbeMarker {
     /// For a trial of so many packets.
-    pub fn new(packets: f64, seed: u64) -> ProbeMarker {
+    pub fn new(family: Family, packets: f64, seed: u64) -> ProbeMarker {
         let share = (MOST as f64 * EXPECTED / packets.max(1.0)).min(1.0);
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let gap = gap(share, &mut random);
-        ProbeMarker { clocks: ClockPair::now(), share, random, gap, marked: 0 }
+        let place = StampPlace::of(family);
+        ProbeMarker { place, clocks: ClockPair::now(), share, random, gap, marked: 0 }
     }
 
     /// The number of probes.
@@ -51,10 +54,10 @@ impl PacketMark for ProbeMarker {
     fn mark(&mut self, slot: &mut Slot, due: impl FnOnce() -> Instant) {
         if self.gap > 0 || self.marked == MOST as u64 {
             self.gap = self.gap.saturating_sub(1);
-            stamp::clear(slot);
+            self.place.clear(slot);
             return;
         }
-        stamp::write(slot, self.clocks.real_at(due()));
+        self.place.write(slot, self.clocks.real_at(due()));
         self.marked += 1;
         self.gap = gap(self.share, &mut self.random);
     }
@@ -79,11 +82,12 @@ mod tests {
         let mut arena = Arena::new(1);
         let slot = arena.packets().next().unwrap();
         slot.set_frame(&[0; 60]);
-        let mut marker = ProbeMarker::new(expected, 1);
+        let mut marker = ProbeMarker::new(Family::Inet, expected, 1);
         let mut seen = 0;
         for _ in 0..packets {
             marker.mark(slot, Instant::now);
-            seen += u64::from(slot.frame()[42..46] == stamp::PROBES.word.to_be_bytes());
+            seen +=
+                u64::from(slot.frame()[42..46] == StampPlace::of(Family::Inet).probes().word.to_be_bytes());
         }
         assert_eq!(seen, marker.marked());
         seen

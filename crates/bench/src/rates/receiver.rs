@@ -7,6 +7,8 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
+use fullview_table::Family;
+
 use super::bed::RateBed;
 use super::error::RatesError;
 use super::spare_link::SPARE_HOST;
@@ -29,6 +31,22 @@ pub fn received(bed: &RateBed) -> Result<u64, RatesError> {
         |interface| received_packets(&text, interface).ok_or(RatesError::NoCounters("the right host"));
     let spare = bed.has_spare.then(|| count(SPARE_HOST)).transpose()?;
     Ok(count(bed.counted())? + spare.unwrap_or(0))
+}
+
+/// Waits until a new router has reported its multicast groups, which it does twice within some milliseconds. Over IPv4 it has
+/// none to report.
+pub fn await_silence(bed: &RateBed) -> Result<(), RatesError> {
+    if bed.family == Family::Inet {
+        return Ok(());
+    }
+    let (mut count, mut silent) = (received(bed)?, 0);
+    while silent < SILENT_WITH_LOSS {
+        thread::sleep(STEP);
+        let now = received(bed)?;
+        silent = if now == count { silent + 1 } else { 0 };
+        count = now;
+    }
+    Ok(())
 }
 
 /// Packets that came out since the counter was `before`, when no more come of the `sent` ones.

@@ -76,6 +76,8 @@ pub struct RatesReport {
     pub seed: u64,
     pub repetitions: u32,
     pub trial_seconds: f64,
+    /// Of all packets: `inet` or `inet6`.
+    pub family: String,
     /// Bytes of consecutive frames without the FCS; they repeat from the start.
     pub frame_bytes: Vec<usize>,
     /// The loads that were searched, in packets per second.

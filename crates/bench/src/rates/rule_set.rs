@@ -5,6 +5,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use fullview_table::Family;
+
 use super::bed::EGRESS;
 use super::device_name::DeviceName;
 use super::error::RatesError;
@@ -31,14 +33,18 @@ pub struct RuleSet {
 
 impl RuleSet {
     /// The rules of a device that has some. `ingress` is its interface to the left host.
-    pub fn of(device: DeviceName, ingress: &str) -> Option<RuleSet> {
+    pub fn of(device: DeviceName, ingress: &str, family: Family) -> Option<RuleSet> {
         let nft = ["nft", "-f", "-"];
         let (command, package, rules) = match device {
             DeviceName::KernelStateful => (nft, "nftables", NFTABLES.into()),
             DeviceName::KernelFlowtable => (nft, "nftables", flowtable(ingress)),
             // The forms of iptables differ in the kernel's code that matches packets: the host's alternative decides.
             DeviceName::KernelIptables => {
-                (["iptables-restore", "--table", "filter"], "iptables", IPTABLES.into())
+                let command = match family {
+                    Family::Inet => "iptables-restore",
+                    Family::Inet6 => "ip6tables-restore",
+                };
+                ([command, "--table", "filter"], "iptables", IPTABLES.into())
             }
             _ => return None,
         };

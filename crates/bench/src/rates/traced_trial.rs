@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use fullview_plane::burst::Slot;
 use fullview_plane::port::timed::TimedCapture;
+use fullview_table::Family;
 
 use super::bed::{HOST, RateBed};
 use super::clock::ClockPair;
@@ -14,7 +15,7 @@ use super::generator::{PacketMark, offer_marked};
 use super::probe_trial::open_capture;
 use super::probes::MOST;
 use super::spare_link::SPARE_HOST;
-use super::stamp;
+use super::stamp::StampPlace;
 use super::trial::Offered;
 
 /// Packets that have not come out so long after the end of a trial are lost.
@@ -43,17 +44,17 @@ impl TracedTrial {
 
 /// Stamps every packet, and keeps the stamps.
 pub struct PacketTimes {
+    place: StampPlace,
     clocks: ClockPair,
     due: Vec<Duration>,
 }
 
-impl Default for PacketTimes {
-    fn default() -> PacketTimes {
-        PacketTimes { clocks: ClockPair::now(), due: Vec::with_capacity(MOST) }
-    }
-}
-
 impl PacketTimes {
+    pub fn new(family: Family) -> PacketTimes {
+        let (place, clocks) = (StampPlace::of(family), ClockPair::now());
+        PacketTimes { place, clocks, due: Vec::with_capacity(MOST) }
+    }
+
     /// The stamps of the packets that the link took: it may not have taken the last ones.
     pub fn sent(mut self, offered: Offered) -> Result<Vec<Duration>, RatesError> {
         self.due.truncate(offered.sent as usize);
@@ -64,7 +65,7 @@ impl PacketTimes {
 impl PacketMark for PacketTimes {
     fn mark(&mut self, slot: &mut Slot, due: impl FnOnce() -> Instant) {
         let due = self.clocks.real_at(due());
-        stamp::write(slot, due);
+        self.place.write(slot, due);
         self.due.push(due);
     }
 }
@@ -77,9 +78,9 @@ pub fn trace(
     duration: Duration,
     work: impl FnOnce() -> Result<Instant, RatesError> + Send,
 ) -> Result<(TracedTrial, Duration), RatesError> {
-    let open = |interface| bed.right.within(|| Ok(open_capture(interface)));
+    let open = |interface| bed.right.within(|| Ok(open_capture(interface, bed.family)));
     let mut captures = [open(HOST)??, open(SPARE_HOST)??];
-    let mut times = PacketTimes::default();
+    let mut times = PacketTimes::new(bed.family);
     let (offered, began) = thread::scope(|scope| {
         let working = scope.spawn(work);
         let offered = offer_marked(bed, load, duration, &mut times);
@@ -88,16 +89,17 @@ pub fn trace(
     })?;
     thread::sleep(SETTLE);
     let [first, second] = &mut captures;
-    let received = [read_stamps(first)?, read_stamps(second)?];
+    let received = [read_stamps(first, bed.family)?, read_stamps(second, bed.family)?];
     let began = times.clocks.real_at(began);
     let sent = times.sent(offered)?;
     Ok((TracedTrial { offered, sent, received }, began))
 }
 
 /// The stamps of the packets that have arrived.
-pub fn read_stamps(capture: &mut TimedCapture) -> Result<BTreeSet<Duration>, RatesError> {
+pub fn read_stamps(capture: &mut TimedCapture, family: Family) -> Result<BTreeSet<Duration>, RatesError> {
+    let place = StampPlace::of(family);
     let frames = std::iter::from_fn(|| capture.next_frame());
-    let stamps = frames.map(|(_, frame)| stamp::read(&frame)).collect();
+    let stamps = frames.map(|(_, frame)| place.read(&frame)).collect();
     match capture.overruns().map_err(RatesError::Capture)? {
         0 => Ok(stamps),
         probes => Err(RatesError::UnreadProbes { probes }),

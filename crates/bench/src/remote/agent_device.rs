@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use fullview_table::Family;
+
 use super::inventory::DeviceKind;
 use super::machine::MachineError;
 use super::protocol::DeviceRequest;
@@ -52,6 +54,9 @@ fn set_kernel(request: &DeviceRequest) -> Result<Changes, DeviceError> {
     let mut changes = Changes::default();
     let forwards = if request.kind == DeviceKind::Off { "0" } else { "1" };
     changes.interface("all", "rp_filter", "0")?;
+    if request.ports.iter().any(|port| port.net.family() == Family::Inet6) {
+        changes.forwarding_inet6(forwards)?;
+    }
     for port in &request.ports {
         changes.up(&port.interface)?;
         changes.interface(&port.interface, "rp_filter", "0")?;

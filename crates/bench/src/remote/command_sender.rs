@@ -77,7 +77,7 @@ impl<'b> LoadCommand<'b> {
         let (bed, wiring) = (self.bed, &self.bed.wiring);
         let address = |port| wiring.interface(port).address.address.to_string();
         let peer = wiring.peer(self.port).unwrap_or(self.port);
-        let bytes = lengths(self.size)[0];
+        let bytes = lengths(self.size, wiring.family())[0];
         let values = [
             ("interface", wiring.interface(self.port).name.clone()),
             ("pps", pps.to_string()),

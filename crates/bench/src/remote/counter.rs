@@ -1,7 +1,7 @@
 //! Counts the packets of a measurement in the kernel (`bpf/counter.c`).
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use aya::maps::{Array, MapError, PerCpuArray};
 use aya::programs::xdp::XdpMode;
@@ -30,12 +30,11 @@ pub struct PacketCounter {
 
 impl PacketCounter {
     /// Counts packets to an address, in the driver if it can, else before the kernel's stack.
-    pub fn start(interface: &str, destination: Ipv4Addr) -> Result<PacketCounter, CounterError> {
+    pub fn start(interface: &str, destination: IpAddr) -> Result<PacketCounter, CounterError> {
         let device = index(interface)
             .map_err(|error| CounterError::Interface { interface: interface.into(), error })?;
         let mut loaded = COUNTER.load()?;
-        let address = u32::from_ne_bytes(destination.octets());
-        loaded.map::<Array<_, u32>>("destination")?.set(0, address, 0)?;
+        loaded.map::<Array<_, [u8; 16]>>("destination")?.set(0, bytes(destination), 0)?;
         let program = loaded.xdp("count")?;
         let attached = match bpf::attach(program, device, XdpMode::Driver) {
             Err(_) => bpf::attach(program, device, XdpMode::Skb)?,
@@ -46,13 +45,25 @@ impl PacketCounter {
 
     /// Counts those to any address from now on.
     pub fn count_all(&mut self) -> Result<(), CounterError> {
-        Ok(self.loaded.map::<Array<_, u32>>("destination")?.set(0, 0, 0)?)
+        Ok(self.loaded.map::<Array<_, [u8; 16]>>("destination")?.set(0, [0; 16], 0)?)
     }
 
     /// Packets since the start.
     pub fn packets(&mut self) -> Result<u64, CounterError> {
         let counted = self.loaded.map::<PerCpuArray<_, u64>>("counted")?;
         Ok(counted.get(&0, 0)?.iter().sum())
+    }
+}
+
+/// As the program in the kernel reads it: an address of IPv4 with zeros after it.
+fn bytes(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => {
+            let mut bytes = [0; 16];
+            bytes[..4].copy_from_slice(&address.octets());
+            bytes
+        }
+        IpAddr::V6(address) => address.octets(),
     }
 }
 

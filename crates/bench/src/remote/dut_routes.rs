@@ -1,7 +1,7 @@
 //! Routes in the kernel of the device under test, on the machine of an agent.
 
 use std::env;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -36,6 +36,8 @@ pub enum RoutesError {
         "its kernel has {found} routes, and --routes adds some only beside at most {MOST_OTHERS}: end its routing daemon first"
     )]
     Full { found: usize },
+    #[error("routes are of IPv4, and a gateway is not")]
+    Inet6,
     #[error("its own routes cover all that --routes would add")]
     NoRoom,
 }
@@ -52,7 +54,11 @@ impl DutRoutes {
     /// Loads a table by two stations, except for what the machine itself has routes for.
     pub fn load(request: &RoutesRequest) -> Result<(DutRoutes, LoadedRoutes), RoutesError> {
         let RoutesRequest { interface, source, gateways } = request;
-        let addresses = gateways.each_ref().map(|gateway| gateway.address);
+        let [first, second] = gateways.each_ref().map(|gateway| match gateway.address {
+            IpAddr::V4(address) => Ok(address),
+            IpAddr::V6(_) => Err(RoutesError::Inet6),
+        });
+        let addresses = [first?, second?];
         let table = Arc::new(RouteTable::beside(source, addresses, &others()?)?);
         let last = table.last().filter(|_| table.count() > 1).ok_or(RoutesError::NoRoom)?;
         let link = index(interface)

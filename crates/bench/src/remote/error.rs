@@ -75,6 +75,8 @@ pub enum RemoteError {
     NotInstalled { node: String, device: String, failure: String },
     #[error("{node}: the image of {device} does not run {seconds} s after it was installed: {failure}")]
     NotRunning { node: String, device: String, seconds: u64, failure: String },
+    #[error("{port} and the receiver have addresses of two families")]
+    Families { port: String },
     #[error("there is no node {node} here")]
     NoNode { node: String },
     #[error("{0}")]

@@ -1,10 +1,11 @@
 //! The inventory of a test bed: hosts, wires and devices.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use fullview_table::Family;
 use serde::{Deserialize, Serialize};
 
 use super::declared::DeclaredTuning;
@@ -130,7 +131,7 @@ pub struct InterfaceSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct InterfaceNet {
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     pub length: u8,
 }
 
@@ -264,11 +265,21 @@ impl TryFrom<String> for InterfaceNet {
 
     fn try_from(text: String) -> Result<InterfaceNet, String> {
         let parsed = text.split_once('/').and_then(|(address, length)| {
-            let (address, length) = (address.parse().ok()?, length.parse().ok()?);
-            (1..=32).contains(&length).then_some(InterfaceNet { address, length })
+            let (address, length) = (address.parse::<IpAddr>().ok()?, length.parse().ok()?);
+            let bits = if address.is_ipv4() { 32 } else { 128 };
+            (1..=bits).contains(&length).then_some(InterfaceNet { address, length })
         });
-        parsed
-            .ok_or_else(|| format!("\"{text}\" is no IPv4 address with a length, such as \"198.18.0.1/24\""))
+        parsed.ok_or_else(|| {
+            format!(
+                "\"{text}\" is no address with a length, such as \"198.18.0.1/24\" or \"2001:2:0:1::1/64\""
+            )
+        })
+    }
+}
+
+impl InterfaceNet {
+    pub fn family(&self) -> Family {
+        if self.address.is_ipv4() { Family::Inet } else { Family::Inet6 }
     }
 }
 

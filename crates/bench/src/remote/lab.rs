@@ -223,13 +223,22 @@ impl RateLab for RemoteLab {
             + &hook_section(&self.wiring.inventory.hooks);
         let sections = format!("\n## The test bed\n\n```text\n{drawing}```\n\n{machines}");
         let facts = json!({ "inventory": self.wiring.inventory, "nodes": nodes, "files": laid_files(&self.wiring.inventory.devices) });
-        let frame_bytes = lengths(self.options.size);
+        let frame_bytes = lengths(self.options.size, self.wiring.family());
         let refuses =
             |node: &RecordedNode| node.facts.as_ref().and_then(|facts| facts.real_time) == Some(false);
         let note = nodes.iter().any(refuses).then_some(NO_REAL_TIME);
         let (conditions, facts) = (with_priority(CONDITIONS, note), Some(facts));
         let control = self.wiring.inventory.control().map(|device| device.name.clone());
-        LabDescription { control, conditions, frame_bytes, sections, facts, ..LabDescription::default() }
+        let family = self.wiring.family().name();
+        LabDescription {
+            control,
+            conditions,
+            family,
+            frame_bytes,
+            sections,
+            facts,
+            ..LabDescription::default()
+        }
     }
 }
 

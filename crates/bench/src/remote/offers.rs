@@ -52,8 +52,7 @@ fn offer_one(
     lost: &AtomicBool,
 ) -> Result<Offered, OfferError> {
     let [from, to] = &request.macs;
-    let [source, destination] = request.addresses;
-    let addresses = TrafficAddresses { from: from.parse()?, to: to.parse()?, source, destination };
+    let addresses = TrafficAddresses { from: from.parse()?, to: to.parse()?, hosts: request.hosts };
     let duration = Duration::from_nanos(request.nanoseconds);
     keep_real_time(request.core)?;
     let Traffic { size, destinations } = traffic;

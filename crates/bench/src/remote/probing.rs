@@ -2,6 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
+use fullview_table::Family;
+
 use super::offers::{OfferError, offer_marked};
 use super::protocol::{OfferRequest, ProbeRequest, Traffic};
 use crate::rates::{Delays, Offered, ProbeMarker, RatesError, open_capture, read_delays};
@@ -20,18 +22,19 @@ pub fn probe<E: From<OfferError> + From<RatesError>>(
     lost: &AtomicBool,
     settle: impl FnOnce() -> Result<(), E>,
 ) -> Result<ProbedPackets, E> {
-    let mut capture = open_capture(&request.receiving)?;
+    let family = request.offers.first().map_or(Family::Inet, |offer| offer.hosts.family());
+    let mut capture = open_capture(&request.receiving, family)?;
     let all: f64 = request.offers.iter().map(packets).sum();
     let seeds = request.seed..;
     let mut markers: Vec<ProbeMarker> =
-        seeds.zip(&request.offers).map(|(seed, _)| ProbeMarker::new(all, seed)).collect();
+        seeds.zip(&request.offers).map(|(seed, _)| ProbeMarker::new(family, all, seed)).collect();
     let offered = offer_marked(&request.offers, traffic, &mut markers, lost)?;
     settle()?;
     if markers.iter().any(|marker| marker.clocks().was_set()) {
         return Err(RatesError::ClockSet.into());
     }
     let probes = markers.iter().map(ProbeMarker::marked).sum();
-    Ok(ProbedPackets { offered, probes, delays: read_delays(&mut capture)? })
+    Ok(ProbedPackets { offered, probes, delays: read_delays(&mut capture, family)? })
 }
 
 fn packets(request: &OfferRequest) -> f64 {

@@ -1,7 +1,7 @@
 //! Lines between the program that measures and its copies on the nodes: one of JSON for each request and each answer.
 //! A line [`ALIVE`] has no answer: it only says that the connection is.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use fullview_lab::host::Host;
 use fullview_profile::CoreProfile;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::declared::{DeclaredSetting, TunedSetting};
 use super::inventory::{DeviceKind, InterfaceNet};
 use super::tuning::Tuning;
-use crate::rates::{Failure, FailureLinks, MadeChanges, Offered, ProgramMemory, TableSource};
+use crate::rates::{Failure, FailureLinks, HostAddresses, MadeChanges, Offered, ProgramMemory, TableSource};
 use crate::served::ServedBuild;
 use crate::traffic::frame::FrameSize;
 
@@ -54,7 +54,7 @@ pub enum AgentRequest {
     /// Counts packets to this address at an interface, until the agent ends.
     CountAt {
         interface: String,
-        destination: Ipv4Addr,
+        destination: IpAddr,
     },
     /// The same to any address.
     CountAll,
@@ -189,7 +189,7 @@ pub struct DevicePort {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DeviceNeighbor {
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     pub mac: String,
 }
 
@@ -242,7 +242,7 @@ pub struct OfferRequest {
     pub core: usize,
     /// Ethernet addresses of the interface and of the device's one.
     pub macs: [String; 2],
-    pub addresses: [Ipv4Addr; 2],
+    pub hosts: HostAddresses,
     pub load: f64,
     pub nanoseconds: u64,
 }

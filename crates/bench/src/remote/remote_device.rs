@@ -160,7 +160,7 @@ impl<'l> RemoteDevice<'l> {
             interface: wiring.interface(port).name.clone(),
             core,
             macs: [bed.mac(port)?, bed.mac(peer)?],
-            addresses: [port, wiring.receiving].map(|port| wiring.interface(port).address.address),
+            hosts: wiring.hosts(port)?,
             load,
             nanoseconds: u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
         })

@@ -1,5 +1,6 @@
 //! Links and routes of the device under test that fail, as the program that measures sees them.
 
+use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -134,12 +135,15 @@ fn links(device: &RemoteDevice<'_>) -> Result<FailureLinks, RemoteError> {
     let past = || RemoteError::NoRoutedPort { node: wiring.node(wiring.receiving).name.clone() };
     let [egress, spare] = [wiring.egress(false), wiring.egress(true)];
     let (egress, spare) = (egress.ok_or_else(past)?, spare.ok_or_else(past)?);
-    let station = |port| wiring.interface(wiring.peer(port).unwrap_or(port)).address.address;
+    let station = |port| match wiring.interface(wiring.peer(port).unwrap_or(port)).address.address {
+        IpAddr::V4(address) => Ok(address),
+        IpAddr::V6(_) => Err(past()),
+    };
     Ok(FailureLinks {
         egress: wiring.interface(egress).name.clone(),
         spare: wiring.interface(spare).name.clone(),
-        stations: vec![(station(egress), bed.mac(wiring.receiving)?)],
-        spare_station: station(spare),
+        stations: vec![(station(egress)?, bed.mac(wiring.receiving)?)],
+        spare_station: station(spare)?,
     })
 }
 

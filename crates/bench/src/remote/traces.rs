@@ -4,31 +4,36 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fullview_plane::port::timed::TimedCapture;
+use fullview_table::Family;
 
 use super::offers::{OfferError, offer_marked};
 use super::protocol::{OfferRequest, TracedLoad, Traffic};
 use crate::rates::{PacketTimes, RatesError, open_capture, read_stamps};
+
+/// Failures are of routes of IPv4.
+const FAMILY: Family = Family::Inet;
 
 /// What arrives at two interfaces.
 pub struct StampCaptures([TimedCapture; 2]);
 
 impl StampCaptures {
     pub fn open([one, other]: &[String; 2]) -> Result<StampCaptures, RatesError> {
-        Ok(StampCaptures([open_capture(one)?, open_capture(other)?]))
+        Ok(StampCaptures([open_capture(one, FAMILY)?, open_capture(other, FAMILY)?]))
     }
 
     /// The stamps of both.
     pub fn read(mut self) -> Result<[Vec<u64>; 2], RatesError> {
         let [one, other] = &mut self.0;
-        let read =
-            |capture| Ok::<_, RatesError>(read_stamps(capture)?.into_iter().map(nanoseconds).collect());
+        let read = |capture| {
+            Ok::<_, RatesError>(read_stamps(capture, FAMILY)?.into_iter().map(nanoseconds).collect())
+        };
         Ok([read(one)?, read(other)?])
     }
 }
 
 /// Offers a load.
 pub fn trace(request: &OfferRequest, traffic: &Traffic, lost: &AtomicBool) -> Result<TracedLoad, OfferError> {
-    let mut times = [PacketTimes::default()];
+    let mut times = [PacketTimes::new(FAMILY)];
     let offered = offer_marked(std::slice::from_ref(request), traffic, &mut times, lost)?;
     let [times] = times;
     let stamps = times.sent(offered)?.into_iter().map(nanoseconds).collect();

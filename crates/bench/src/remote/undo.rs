@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fullview_table::Family;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -101,6 +102,21 @@ impl Changes {
         self.write(&Path::new("/proc/sys/net/ipv4/conf").join(interface).join(name), value)
     }
 
+    /// Has the machine forward IPv6 or not. The kernel writes this to every interface, so that their values are put back
+    /// after it.
+    pub fn forwarding_inet6(&mut self, value: &str) -> Result<(), MachineError> {
+        let folder = Path::new("/proc/sys/net/ipv6/conf");
+        let failed = |error| MachineError::File { path: folder.into(), error };
+        let all = folder.join("all");
+        let entries = fs::read_dir(folder).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        for interface in entries.iter().map(fs::DirEntry::path).filter(|path| *path != all) {
+            let path = interface.join("forwarding");
+            let before = fs::read_to_string(&path).map_err(failed)?.trim_end().to_owned();
+            self.keep(Undo::Write(path, before))?;
+        }
+        self.write(&all.join("forwarding"), value)
+    }
+
     /// Sets an interface up.
     pub fn up(&mut self, interface: &str) -> Result<(), MachineError> {
         let shown = ip_json(&format!("link show dev {interface}"))?;
@@ -114,12 +130,17 @@ impl Changes {
 
     /// Adds an address.
     pub fn address(&mut self, interface: &str, net: InterfaceNet) -> Result<(), MachineError> {
-        let shown = ip_json(&format!("-4 address show dev {interface}"))?;
+        let (family, flags) = match net.family() {
+            Family::Inet => ("-4", ""),
+            // Packets go at once, before the kernel could have asked whether another host has the address.
+            Family::Inet6 => ("-6", " nodad"),
+        };
+        let shown = ip_json(&format!("{family} address show dev {interface}"))?;
         let has = |entry: &Value| entry["local"] == net.address.to_string();
         let addresses = shown[0]["addr_info"].as_array().cloned().unwrap_or_default();
         if !addresses.iter().any(has) {
             self.keep(Undo::Ip(format!("address del {net} dev {interface}")))?;
-            ip(&format!("address add {net} dev {interface}"))?;
+            ip(&format!("address add {net} dev {interface}{flags}"))?;
         }
         Ok(())
     }

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use fullview_table::Family;
+
+use super::error::RemoteError;
 use super::inventory::{DeviceKind, HookSettings, InterfaceSettings, Inventory, NodeRole, NodeSettings};
+use crate::rates::HostAddresses;
 
 /// An interface of a node, by their places in the inventory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,6 +103,18 @@ impl Wiring {
         self.inventory.nodes[self.dut].agent
     }
 
+    /// The addresses of the packets from a port, which a checked wiring has in one family.
+    pub fn hosts(&self, port: PortPlace) -> Result<HostAddresses, RemoteError> {
+        let [source, destination] = [port, self.receiving].map(|port| self.interface(port).address.address);
+        HostAddresses::new(source, destination)
+            .ok_or_else(|| RemoteError::Families { port: self.label(port) })
+    }
+
+    /// The family of all packets.
+    pub fn family(&self) -> Family {
+        self.interface(self.receiving).address.family()
+    }
+
     /// The ports of a node.
     pub fn ports_of(&self, node: usize) -> impl Iterator<Item = PortPlace> {
         (0..self.inventory.nodes[node].interfaces.len()).map(move |interface| PortPlace { node, interface })
@@ -112,6 +128,11 @@ impl Wiring {
         let is_elsewhere = |port: &&PortPlace| self.role_behind(**port) != Some(NodeRole::Dut);
         if let Some(port) = self.sending.iter().find(is_elsewhere) {
             return Err(format!("{} sends, so its wire has to lead to the dut", self.label(*port)));
+        }
+        let of_other_family = |port: &&PortPlace| self.interface(**port).address.family() != self.family();
+        if let Some(port) = self.sending.iter().find(of_other_family) {
+            let [from, to] = [*port, self.receiving].map(|port| self.label(port));
+            return Err(format!("{from} sends to {to}, so their addresses have to be of one family"));
         }
         let endpoint = self.inventory.nodes.iter().any(|node| node.role == NodeRole::Endpoint);
         let (last, word) = if endpoint { (NodeRole::Endpoint, "endpoint") } else { (NodeRole::Dut, "dut") };

@@ -11,7 +11,7 @@ use super::packet::address;
 use super::sys::{PacketRing, RingSize, Socket};
 
 /// Bytes of a selected frame that are kept.
-pub const KEPT: usize = 64;
+pub const KEPT: usize = 80;
 
 /// Bytes of a frame in the ring with its headers, which take up to 92.
 const RING_FRAME: usize = 192;

@@ -84,7 +84,7 @@ fn flow_sum(template: &Template, flow: &Flow<u128>) -> Sum {
 
 /// A computed 0 is sent as 0xffff: 0 would say that there is none, which IPv6 does not allow.
 #[inline(always)]
-fn udp_checksum(sum: Sum) -> u16 {
+pub fn udp_checksum(sum: Sum) -> u16 {
     match sum.checksum() {
         0 => 0xffff,
         checksum => checksum,

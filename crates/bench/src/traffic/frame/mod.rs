@@ -20,6 +20,7 @@ mod ipv4;
 mod ipv6;
 mod stamp;
 
+pub use ipv6::udp_checksum;
 pub use stamp::Stamp;
 
 /// Longest frame that is generated: room for a VLAN tag and more is left in a slot.

@@ -1,0 +1,69 @@
+//! Packets of IPv6.
+
+use fullview_testnet::may_run;
+use serde_json::Value;
+
+use crate::device;
+use crate::support::{measured, page, run, stderr};
+
+const ROUTERS: [&str; 5] = ["auto", "threads", "tc", "xdp", "xdp-generic"];
+
+fn mrr(report: &Value, name: &str) -> f64 {
+    device(report, name)["searches"][0]["mrr"].as_f64().unwrap()
+}
+
+#[test]
+fn every_device_forwards_ipv6() {
+    if !may_run(&["ip", "ethtool", "chrt", "setpriv", "nft", "ip6tables-restore"]) {
+        return;
+    }
+    let others = ["link", "kernel", "kernel-stateful", "kernel-iptables", "fib-lookup"];
+    let (folder, devices) = (tempfile::tempdir().unwrap(), [&others[..], &ROUTERS].concat());
+    let names = [&devices[..], &["off"]].concat();
+    let report = measured(folder.path(), &names, &["--family", "inet6", "--devices", &names.join(",")]);
+    assert!(devices.iter().all(|name| mrr(&report, name) > 0.0), "{report:#}");
+    assert_eq!(mrr(&report, "off"), 0.0, "{report:#}");
+    assert_eq!((&report["family"], &report["frame_bytes"]), (&"inet6".into(), &[74].into()));
+    assert!(page(folder.path()).contains("(IPv6, 74 bytes without FCS)"));
+}
+
+/// The engine that is refused where VLAN tags are hidden, beside those of other tests.
+#[test]
+fn every_engine_forwards_ipv4() {
+    if !may_run(&["ip", "ethtool", "chrt", "setpriv"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let report = measured(folder.path(), &ROUTERS, &["--devices", &ROUTERS.join(",")]);
+    assert!(ROUTERS.iter().all(|name| mrr(&report, name) > 0.0), "{report:#}");
+    assert_eq!((&report["family"], &report["frame_bytes"]), (&"inet".into(), &[60].into()));
+}
+
+#[test]
+fn probes_of_ipv6_come_out() {
+    if !may_run(&["ip", "ethtool", "chrt", "setpriv"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let report =
+        measured(folder.path(), &["kernel"], &["--family", "inet6", "--devices", "kernel", "--latency"]);
+    let levels = device(&report, "kernel")["searches"][0]["latency"].as_array().unwrap();
+    assert!(!levels.is_empty());
+    for level in levels {
+        let [probes, lost] = ["probes", "lost"].map(|count| level["device"][count].as_u64().unwrap());
+        assert!(lost < probes && level["device"]["delays"]["min"].as_u64().unwrap() > 0, "{level}");
+    }
+}
+
+#[test]
+fn what_ipv6_cannot_do_is_refused() {
+    for (options, expected) in [
+        (&["--routes", "100"][..], "--routes: its routes are of IPv4"),
+        (&["--convergence"], "--convergence: its routes are of IPv4"),
+        (&["--size", "73"], "--size: the smallest frame of IPv6 has 74 bytes"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let done = run(folder.path(), &[&["--family", "inet6"], options].concat());
+        assert!(done.status.code() == Some(2) && stderr(&done).contains(expected), "{}", stderr(&done));
+    }
+}
