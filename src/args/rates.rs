@@ -93,7 +93,7 @@ pub struct RatesArgs {
     /// Change so many of the routes a second while the device is measured
     #[arg(long, value_name = "M", default_value_t = 0, requires = "routes", value_parser = clap::value_parser!(u32).range(..=100_000))]
     pub changes: u32,
-    /// Change them as the first 100,000 IPv4 updates of this trace do (lines: unix-time a|w prefix next-hop), again and again
+    /// Change them as the first 100,000 updates of the family in this trace do (lines: unix-time a|w prefix next-hop), again and again
     #[arg(long, value_name = "FILE", requires = "changes")]
     pub trace: Option<PathBuf>,
     /// Have the link and the route by which each device sends fail N times, and measure how long packets are lost

@@ -32,7 +32,7 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     refuse_results(args, has_results)?;
     let wiring = args.testbed.as_deref().map(read).transpose()?;
     wiring.as_ref().map_or(Ok(()), |wiring| check_wiring(args, wiring))?;
-    check_family(args, wiring.as_ref().map_or(args.family, Wiring::family))?;
+    check_size(args, family_of(args, wiring.as_ref()))?;
     let wanted = wanted(args, devices(args, wiring.as_ref())?, wiring.as_ref())?;
     let settings = settings(args, &wanted, wiring.as_ref())?;
     // No result is removed before it is known that the campaign could be resumed, and could begin.
@@ -109,15 +109,8 @@ fn check_wiring(args: &RatesArgs, wiring: &Wiring) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses what packets of IPv6 cannot do.
-fn check_family(args: &RatesArgs, family: Family) -> anyhow::Result<()> {
-    if family == Family::Inet {
-        return Ok(());
-    }
-    let needs_inet = [("--routes", args.routes.is_some()), ("--convergence", args.convergence.is_some())];
-    if let Some((option, _)) = needs_inet.into_iter().find(|(_, is_asked)| *is_asked) {
-        return Err(BadInput(format!("{option}: its routes are of IPv4, and packets of IPv6")).into());
-    }
+/// Refuses frames that are too short for the family of the packets.
+fn check_size(args: &RatesArgs, family: Family) -> anyhow::Result<()> {
     let least = *sizes(family).start();
     let is_short = matches!(args.size, Some(FrameSize::Bytes(bytes)) if bytes < least);
     ensure!(!is_short, BadInput(format!("--size: the smallest frame of IPv6 has {least} bytes")));
@@ -304,18 +297,24 @@ fn wanted(args: &RatesArgs, devices: Vec<String>, wiring: Option<&Wiring>) -> an
         most_seconds: args.most_seconds,
         most_load: args.most_load.map(f64::from),
         latency: args.latency || args.quick && has_clock,
-        questions: questions(args)?,
+        questions: questions(args, family_of(args, wiring))?,
     })
 }
 
-fn questions(args: &RatesArgs) -> anyhow::Result<Questions> {
+/// That of all packets.
+fn family_of(args: &RatesArgs, wiring: Option<&Wiring>) -> Family {
+    wiring.map_or(args.family, Wiring::family)
+}
+
+fn questions(args: &RatesArgs, family: Family) -> anyhow::Result<Questions> {
     let has_changes = args.trace.is_none() || args.changes > 0;
     ensure!(has_changes, BadInput("--trace: give --changes a rate above 0".into()));
-    let trace = args.trace.as_deref().map(RouteTrace::load).transpose();
+    let trace = args.trace.as_deref().map(|path| RouteTrace::load(path, family)).transpose();
     let trace = trace.map_err(|error| BadInput(format!("--trace: {error}")))?;
     let plan = |routes: u32| {
         let source = TableSource { routes: routes as usize, seed: args.seed, trace };
-        let table = RouteTable::new(&source).map_err(|error| BadInput(format!("--routes: {error}")))?;
+        let table =
+            RouteTable::new(&source, family).map_err(|error| BadInput(format!("--routes: {error}")))?;
         let (table, source) = (Arc::new(table), Arc::new(source));
         anyhow::Ok(RoutesPlan { table, source, changes: args.changes, spare: false })
     };

@@ -67,6 +67,31 @@ fn routes_of_a_device_between_hosts_change_and_are_removed() {
 }
 
 #[test]
+fn routes_of_ipv6_change_and_fail_between_hosts() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let hosts = with_spare();
+    let text = fs::read_to_string(hosts.path("lab.toml")).unwrap();
+    let text = text.replace("198.18.0.", "2001:2:0:1::").replace("198.19.0.", "2001:2:0:2::");
+    write(&hosts, &text.replace("192.0.2.", "2001:2:0:3::").replace("/24", "/64"));
+    let dut = hosts.host("dut");
+    let routes = || dut.node.ip("-6 route show to root 2000::/3");
+    let before = routes();
+    let more = ["--devices", "kernel", "--routes", "600", "--changes", "100", "--convergence=2"];
+    let mut measured = (0..ATTEMPTS).filter_map(|_| {
+        let report = measure_with(&hosts, &more);
+        assert_eq!(routes(), before);
+        let search = searches(&report, "kernel");
+        assert!(mrr(&report, "kernel") > 0.0 && search["routes"]["routes"].as_u64() > Some(500), "{report}");
+        assert!(search["changes"]["made"].as_u64() > Some(0), "{report}");
+        convergence(&report)
+    });
+    let found = measured.next().expect("other work disturbed all measurements");
+    assert!(found.len() == 6 && found.iter().all(|one| one["outages"][0]["recovered"] == true), "{found:?}");
+}
+
+#[test]
 fn quick_has_latency_and_a_profile_of_the_device_between_hosts() {
     if !may_run(&[&PROGRAMS[..], &["perf"]].concat()) {
         return;

@@ -5,6 +5,7 @@
 //! seed and all changes.
 
 mod changes;
+mod hidden;
 mod place;
 mod probes;
 mod state;

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use fullview_testnet::Node;
 use serde_json::Value;
 
+use super::hidden;
 use crate::control::Control;
 
 /// The tables that are compared.
@@ -35,8 +36,12 @@ pub fn of_kernel(node: &Node) -> Facts {
     let carriers = carriers(node);
     for family in ["-4", "-6"] {
         let all = list(node, &format!("{family} route show table all"));
+        let hidden = match family {
+            "-6" => hidden::places(node, &all, |text| prefix(text, true)),
+            _ => BTreeSet::new(),
+        };
         for table in TABLES {
-            let (routes, local) = routes_of_kernel(&all, (table, family == "-6"), &carriers);
+            let (routes, local) = routes_of_kernel(&all, (table, family == "-6"), &carriers, &hidden);
             let hosts = host_routes(&routes, &neighbors, family == "-6");
             // Neighbours are looked up where the packets of their link are.
             let hosts = if table == 254 { hosts } else { BTreeMap::new() };
@@ -94,6 +99,7 @@ fn routes_of_kernel(
     all: &[Value],
     (table, inet6): (u32, bool),
     carriers: &BTreeSet<String>,
+    hidden: &BTreeSet<hidden::Place>,
 ) -> (BTreeMap<String, String>, BTreeSet<String>) {
     let of =
         |number: &str| -> Vec<&Value> { all.iter().filter(|route| number_of(route) == number).collect() };
@@ -108,7 +114,8 @@ fn routes_of_kernel(
             routes.sort_by_key(|route| route["metric"].as_u64().unwrap_or(0));
             let metric = |route: &Value| route["metric"].as_u64().unwrap_or(0);
             // The kernel takes turns among IPv6 routes of one metric, so that it gets their packets.
-            let is_contested = inet6 && routes.len() > 1 && metric(routes[0]) == metric(routes[1]);
+            let is_contested = inet6 && routes.len() > 1 && metric(routes[0]) == metric(routes[1])
+                || hidden.contains(&(prefix.clone(), metric(routes[0])));
             let this = if is_contested { "this host".into() } else { leads_to(routes[0], carriers) };
             leads.entry(prefix).or_insert(this);
         }

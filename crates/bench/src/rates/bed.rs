@@ -1,17 +1,17 @@
 //! The namespaces of one device, and the thread that receives for it.
 
 use std::fs;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use fullview_table::Family;
 use rustix::thread::Pid;
 
+use super::bed_addresses::{BedLink, gateways, link_prefix_len, station};
 use super::cable::{cable, up};
 use super::cores::{BedCores, keep, put_last};
 use super::error::RatesError;
 use super::frame::{DEVICE, GENERATOR, SINK, STATION};
-use super::route_table::GATEWAYS;
 use super::spare_link;
 use crate::testbed::{Namespace, TestbedError, run};
 use crate::traffic::frame::FrameSize;
@@ -43,7 +43,7 @@ pub struct RateBed {
     pub size: FrameSize,
     pub family: Family,
     /// To which packets go in turn; none if all go to the right host.
-    pub destinations: Vec<Ipv4Addr>,
+    pub destinations: Vec<IpAddr>,
     pub has_spare: bool,
 }
 
@@ -65,7 +65,7 @@ impl RateBed {
         router.batch(&addresses(&ingress, family))?;
         receive_on(&router, &ingress, cores.device)?;
         if has_spare {
-            spare_link::add(&router, &right)?;
+            spare_link::add(&router, &right, family)?;
         }
         let (router, destinations) = (Some(router), Vec::new());
         Ok(RateBed { left, right, router, ingress, cores, size, family, destinations, has_spare })
@@ -116,19 +116,20 @@ fn unique_interface() -> String {
 }
 
 /// Nothing that the router sends of its own is left when packets are counted: no address is probed for, and groups are
-/// reported at once.
+/// reported at once. An interface that goes down keeps its addresses, as those of IPv4.
 fn set(family: Family, forwards: bool) -> Result<(), TestbedError> {
     let forwards = if forwards { "1" } else { "0" };
     let settings = match family {
-        Family::Inet => [
+        Family::Inet => vec![
             ("/proc/sys/net/ipv4/ip_forward", forwards),
             ("/proc/sys/net/ipv4/conf/all/rp_filter", "0"),
             ("/proc/sys/net/ipv4/conf/default/rp_filter", "0"),
         ],
-        Family::Inet6 => [
+        Family::Inet6 => vec![
             ("/proc/sys/net/ipv6/conf/all/forwarding", forwards),
             ("/proc/sys/net/ipv6/conf/default/router_solicitations", "0"),
             ("/proc/sys/net/ipv6/conf/default/mldv2_unsolicited_report_interval", "1"),
+            ("/proc/sys/net/ipv6/conf/default/keep_addr_on_down", "1"),
         ],
     };
     let write = |(path, value)| fs::write(path, value).map_err(|error| TestbedError::Setting { path, error });
@@ -143,23 +144,15 @@ pub fn hand_over(namespace: &Namespace, interface: &str) -> Result<(), RatesErro
 
 /// The receiver's neighbour entries name a station that the right host is not: its kernel drops the packets first of all.
 fn addresses(ingress: &str, family: Family) -> String {
-    let (networks, gateways) = match family {
-        Family::Inet => (["10.0.1.", "10.0.2."], GATEWAYS.map(|gateway| gateway.to_string()).to_vec()),
-        Family::Inet6 => (["2001:2:0:1::", "2001:2:0:2::"], vec!["2001:2:0:2::2".to_owned()]),
-    };
-    let length = match family {
-        Family::Inet => 24,
-        Family::Inet6 => 64,
-    };
-    let [left, right] = networks;
-    let mut lines = format!(
-        "address add {left}1/{length} dev {ingress} nodad\naddress add {right}1/{length} dev {EGRESS} nodad\n\
-         neighbor add {left}2 lladdr {GENERATOR} dev {ingress} nud permanent\n"
-    );
-    for gateway in gateways {
-        lines += &format!("neighbor add {gateway} lladdr {STATION} dev {EGRESS} nud permanent\n");
-    }
-    lines
+    let [left, right] = [BedLink::Left, BedLink::Right].map(|link| station(family, link, 1));
+    let (host, len) = (station(family, BedLink::Left, 2), link_prefix_len(family));
+    let stations = gateways(family, BedLink::Right)
+        .map(|gateway| format!("neighbor add {gateway} lladdr {STATION} dev {EGRESS} nud permanent\n"));
+    format!(
+        "address add {left}/{len} dev {ingress} nodad\naddress add {right}/{len} dev {EGRESS} nodad\n\
+         neighbor add {host} lladdr {GENERATOR} dev {ingress} nud permanent\n{}",
+        stations.concat()
+    )
 }
 
 /// Moves the receiving of an interface from the core of the sender to a thread on the device's core. Otherwise the kernel

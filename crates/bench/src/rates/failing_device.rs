@@ -13,7 +13,7 @@ use super::traced_trial::{TracedTrial, trace};
 
 impl FailingDevice for Device {
     fn repair(&mut self) -> Result<(), RatesError> {
-        run_lines(self, &FailureLinks::of_bed().repair())
+        run_lines(self, &FailureLinks::of_bed(self.bed.family).repair())
     }
 
     fn trace(
@@ -23,8 +23,8 @@ impl FailingDevice for Device {
         duration: Duration,
         fails_after: Option<Duration>,
     ) -> Result<(TracedTrial, Duration), RatesError> {
-        self.bed.destinations = failure.destinations();
-        let line = FailureLinks::of_bed().fail(failure);
+        self.bed.destinations = failure.destinations(self.bed.family);
+        let line = FailureLinks::of_bed(self.bed.family).fail(failure);
         trace(&self.bed, load, duration, || {
             let Some(wait) = fails_after else { return Ok(Instant::now()) };
             thread::sleep(wait);

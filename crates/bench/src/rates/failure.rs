@@ -1,13 +1,15 @@
 //! What fails, and the routes that take over: two networks behind two links to the right host.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
+use fullview_table::Family;
 use serde::{Deserialize, Serialize};
 
 use super::bed::EGRESS;
+use super::bed_addresses::{BedLink, FailingNetwork, gateways};
 use super::frame::STATION;
-use super::route_table::{FAILING_NETWORKS, GATEWAYS, SPARE_GATEWAYS};
 use super::spare_link::SPARE;
+use super::wide_prefix::family_of;
 
 /// The two links of a device to the right host: names of its interfaces, and the stations behind them with their Ethernet
 /// addresses.
@@ -16,38 +18,47 @@ pub struct FailureLinks {
     /// What fails.
     pub egress: String,
     pub spare: String,
-    pub stations: Vec<(Ipv4Addr, String)>,
-    pub spare_station: Ipv4Addr,
+    pub stations: Vec<(IpAddr, String)>,
+    pub spare_station: IpAddr,
 }
 
 impl FailureLinks {
     /// Those of the test bed in namespaces.
-    pub fn of_bed() -> FailureLinks {
+    pub fn of_bed(family: Family) -> FailureLinks {
         FailureLinks {
             egress: EGRESS.into(),
             spare: SPARE.into(),
-            stations: GATEWAYS.map(|address| (address, STATION.to_string())).into(),
-            spare_station: SPARE_GATEWAYS[0],
+            stations: gateways(family, BedLink::Right).map(|address| (address, STATION.to_string())).into(),
+            spare_station: gateways(family, BedLink::Spare)[0],
         }
     }
 
     /// By which station packets go until something fails.
-    fn station(&self) -> Ipv4Addr {
-        self.stations.first().map_or(Ipv4Addr::UNSPECIFIED, |(address, _)| *address)
+    fn station(&self) -> IpAddr {
+        self.stations.first().map_or(self.spare_station, |(address, _)| *address)
+    }
+
+    /// The networks whose routes fail, as `ip` names them.
+    fn networks(&self) -> [String; 2] {
+        FailingNetwork::ALL.map(|network| {
+            let prefix = network.prefix(family_of(self.spare_station));
+            format!("{}/{}", prefix.first, prefix.len)
+        })
     }
 
     /// Sets up or repairs the links and routes of all failures, in lines of `ip`. An interface that goes down loses its
     /// neighbours and routes.
     pub fn repair(&self) -> Vec<String> {
         let FailureLinks { egress, spare, stations, spare_station: second } = self;
-        let (first, neighbor) = (self.station(), |(address, mac): &(Ipv4Addr, String)| {
+        let (first, neighbor) = (self.station(), |(address, mac): &(IpAddr, String)| {
             format!("neighbor replace {address} lladdr {mac} dev {egress} nud permanent")
         });
+        let [preferred, multipath] = self.networks();
         let routes = [
-            format!("route replace {PREFERRED}/24 via {first} dev {egress} metric 10"),
-            format!("route replace {PREFERRED}/24 via {second} dev {spare} metric 20"),
+            format!("route replace {preferred} via {first} dev {egress} metric 10"),
+            format!("route replace {preferred} via {second} dev {spare} metric 20"),
             format!(
-                "route replace {MULTIPATH}/24 nexthop via {first} dev {egress} nexthop via {second} dev {spare}"
+                "route replace {multipath} nexthop via {first} dev {egress} nexthop via {second} dev {spare}"
             ),
         ];
         let up = [format!("link set {egress} up")];
@@ -56,28 +67,26 @@ impl FailureLinks {
 
     /// What makes it fail.
     pub fn fail(&self, failure: Failure) -> String {
-        let egress = &self.egress;
+        let (egress, [preferred, _]) = (&self.egress, self.networks());
         match failure {
             Failure::Link | Failure::MultipathLink => format!("link set {egress} down"),
-            Failure::Route => format!("route del {PREFERRED}/24 dev {egress} metric 10"),
+            Failure::Route => format!("route del {preferred} dev {egress} metric 10"),
         }
     }
 
     /// What removes the routes.
     pub fn remove(&self) -> [String; 3] {
+        let [preferred, multipath] = self.networks();
         [
-            format!("route del {PREFERRED}/24 metric 10"),
-            format!("route del {PREFERRED}/24 metric 20"),
-            format!("route del {MULTIPATH}/24"),
+            format!("route del {preferred} metric 10"),
+            format!("route del {preferred} metric 20"),
+            format!("route del {multipath}"),
         ]
     }
 }
 
 /// Addresses of each network to which packets go.
-const ADDRESSES: u32 = 64;
-/// A network with a less preferred route by the second link, and one with a multipath route by both.
-const PREFERRED: Ipv4Addr = FAILING_NETWORKS[0];
-const MULTIPATH: Ipv4Addr = FAILING_NETWORKS[1];
+const ADDRESSES: u8 = 64;
 
 /// What fails while packets come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,9 +126,14 @@ impl Failure {
         first > 0 && (second > 0) == (self == Failure::MultipathLink)
     }
 
-    pub fn destinations(self) -> Vec<Ipv4Addr> {
-        let network = if self == Failure::MultipathLink { MULTIPATH } else { PREFERRED };
-        (0..ADDRESSES).map(|host| Ipv4Addr::from_bits(network.to_bits() + host)).collect()
+    pub fn destinations(self, family: Family) -> Vec<IpAddr> {
+        let is_multipath = self == Failure::MultipathLink;
+        let network = if is_multipath { FailingNetwork::Multipath } else { FailingNetwork::Preferred };
+        let host = |number: u8| match network.prefix(family).first {
+            IpAddr::V4(first) => IpAddr::from((first.to_bits() + u32::from(number)).to_be_bytes()),
+            IpAddr::V6(first) => IpAddr::from((first.to_bits() + u128::from(number)).to_be_bytes()),
+        };
+        (0..ADDRESSES).map(host).collect()
     }
 }
 

@@ -116,20 +116,21 @@ pub struct TrafficFrames {
     family: Family,
     /// One for each turn of the sizes.
     frames: Vec<TemplateFrame>,
-    /// To which packets of IPv4 go in turn; none if all go to the same.
-    destinations: Vec<Ipv4Addr>,
+    /// To which packets go in turn; none if all go to the same.
+    destinations: Vec<IpAddr>,
 }
 
 /// A frame without the port of its flow.
 struct TemplateFrame {
     bytes: Vec<u8>,
-    /// What goes into the checksum of UDP; nothing over IPv4, which does without one.
+    /// What goes into the checksum of UDP without the destination; nothing over IPv4, which does without one.
     sum: Option<Sum>,
+    destination: IpAddr,
 }
 
 impl TrafficFrames {
     /// Packets go to the destination among the addresses, or to `destinations` in turn if there are some.
-    pub fn new(addresses: &TrafficAddresses, size: FrameSize, destinations: &[Ipv4Addr]) -> TrafficFrames {
+    pub fn new(addresses: &TrafficAddresses, size: FrameSize, destinations: &[IpAddr]) -> TrafficFrames {
         let family = addresses.hosts.family();
         let frames = lengths(size, family).into_iter().map(|length| TemplateFrame::new(addresses, length));
         TrafficFrames { family, frames: frames.collect(), destinations: destinations.to_vec() }
@@ -146,13 +147,14 @@ impl TrafficFrames {
         let headers = payload_at(self.family);
         slot.set_frame_len(frame.bytes.len());
         slot.head_mut()[..headers].copy_from_slice(&frame.bytes[..headers]);
-        frame.set_flow(&mut slot.frame_mut()[headers - udp::HEADER..headers], packet);
+        let destination = match self.destinations.len() as u64 {
+            0 => frame.destination,
+            count => self.destinations[(packet % count) as usize],
+        };
         if !self.destinations.is_empty() {
-            let destination = self.destinations[(packet % self.destinations.len() as u64) as usize];
-            let mut ip = Ipv4Packet::new_unchecked(&mut slot.frame_mut()[ethernet::HEADER..]);
-            ip.set_destination(destination.to_bits());
-            ip.fill_checksum();
+            set_destination(&mut slot.frame_mut()[ethernet::HEADER..], destination);
         }
+        frame.set_flow(&mut slot.frame_mut()[headers - udp::HEADER..headers], packet, destination);
     }
 }
 
@@ -164,32 +166,44 @@ impl TemplateFrame {
         ethernet.set_destination(addresses.to);
         let udp = udp_at(addresses.hosts.family());
         let udp_len = (length - udp) as u16;
-        let sum = match addresses.hosts {
+        let (sum, destination) = match addresses.hosts {
             HostAddresses::Inet(hosts) => {
                 ethernet.set_outer_ethertype(EtherType::IPV4);
                 fill_ipv4(&mut bytes[ethernet::HEADER..], hosts);
-                None
+                (None, hosts[1].into())
             }
             HostAddresses::Inet6(hosts) => {
                 ethernet.set_outer_ethertype(EtherType::IPV6);
                 fill_ipv6(&mut bytes[ethernet::HEADER..], hosts);
-                let [source, destination] = hosts.map(Ipv6Addr::to_bits);
-                let pseudo = pseudo_ipv6(source, destination, protocol::UDP, udp_len.into());
-                Some(pseudo.word(DISCARD).word(udp_len))
+                let pseudo = pseudo_ipv6(hosts[0].to_bits(), 0, protocol::UDP, udp_len.into());
+                (Some(pseudo.word(DISCARD).word(udp_len)), IpAddr::from(hosts[1]))
             }
         };
         bytes[udp + 2..udp + 4].copy_from_slice(&DISCARD.to_be_bytes());
         bytes[udp + 4..udp + 6].copy_from_slice(&udp_len.to_be_bytes());
-        TemplateFrame { bytes, sum }
+        TemplateFrame { bytes, sum, destination }
     }
 
     /// Makes it a packet of another flow, in the header of UDP.
-    fn set_flow(&self, header: &mut [u8], packet: u64) {
+    fn set_flow(&self, header: &mut [u8], packet: u64, destination: IpAddr) {
         let port = FIRST_PORT + (packet % u64::from(FLOWS)) as u16;
         header[..2].copy_from_slice(&port.to_be_bytes());
-        if let Some(sum) = self.sum {
+        if let (Some(sum), IpAddr::V6(destination)) = (self.sum, destination) {
+            let sum = sum.bytes(&destination.octets());
             header[6..8].copy_from_slice(&udp_checksum(sum.word(port)).to_be_bytes());
         }
+    }
+}
+
+/// In a header of the address's family.
+fn set_destination(header: &mut [u8], destination: IpAddr) {
+    match destination {
+        IpAddr::V4(destination) => {
+            let mut ip = Ipv4Packet::new_unchecked(header);
+            ip.set_destination(destination.to_bits());
+            ip.fill_checksum();
+        }
+        IpAddr::V6(destination) => Ipv6Packet::new_unchecked(header).set_destination(destination.to_bits()),
     }
 }
 
@@ -241,20 +255,28 @@ mod tests {
 
     #[test]
     fn destinations_take_turns() {
-        let destinations = [[198, 51, 100, 1].into(), [203, 0, 113, 2].into()];
+        let destinations = [IpAddr::from([198, 51, 100, 1]), IpAddr::from([203, 0, 113, 2])];
         let frames =
             TrafficFrames::new(&TrafficAddresses::of_bed(Family::Inet), FrameSize::Smallest, &destinations);
         for packet in 0..4 {
             let bytes = written(&frames, &mut Arena::new(1), packet);
             let ip = Ipv4Packet::new_checked(&bytes[14..]).unwrap();
             assert!(ip.verify_checksum());
-            assert_eq!(Ipv4Addr::from_bits(ip.destination()), destinations[packet as usize % 2]);
+            assert_eq!(IpAddr::from(ip.destination().to_be_bytes()), destinations[packet as usize % 2]);
         }
     }
 
     #[test]
     fn datagrams_over_ipv6_have_checksums() {
-        let frames = TrafficFrames::new(&TrafficAddresses::of_bed(Family::Inet6), FrameSize::Imix, &[]);
+        let destinations = ["2001:db8:1::1", "2001:db8:2::2"].map(|text| text.parse().unwrap());
+        for destinations in [&[][..], &destinations] {
+            check_datagrams(destinations);
+        }
+    }
+
+    fn check_datagrams(destinations: &[IpAddr]) {
+        let addresses = TrafficAddresses::of_bed(Family::Inet6);
+        let frames = TrafficFrames::new(&addresses, FrameSize::Imix, destinations);
         let mut arena = Arena::new(1);
         arena.packets().for_each(|slot| frames.prepare(slot));
         let mut lengths = BTreeSet::new();
@@ -263,6 +285,9 @@ mod tests {
             let ip = Ipv6Packet::new_checked(&bytes[14..]).unwrap();
             let pseudo = pseudo_ipv6(ip.source(), ip.destination(), 17, ip.payload_len().into());
             assert!(pseudo.bytes(ip.payload()).verifies() && ip.total_len() + 14 == bytes.len(), "{packet}");
+            let to = IpAddr::from(ip.destination().to_be_bytes());
+            let expected = destinations.get(packet as usize % destinations.len().max(1));
+            assert_eq!(to, *expected.unwrap_or(&"2001:2:0:2::2".parse().unwrap()));
             assert_eq!(bytes[54..56], (1024 + packet as u16 % 4096).to_be_bytes());
             lengths.insert(bytes.len());
         }

@@ -1,6 +1,6 @@
 //! Sends packets at a load, by a packet socket.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ pub fn offer(bed: &RateBed, load: f64, duration: Duration) -> Result<Offered, Ra
 /// The same to these destinations in turn, or to the right host if there are none.
 pub fn offer_to(
     bed: &RateBed,
-    destinations: &[Ipv4Addr],
+    destinations: &[IpAddr],
     load: f64,
     duration: Duration,
 ) -> Result<Offered, RatesError> {
@@ -51,7 +51,7 @@ pub fn offer_marked(
 
 fn send_from(
     bed: &RateBed,
-    destinations: &[Ipv4Addr],
+    destinations: &[IpAddr],
     load: f64,
     duration: Duration,
     mark: &mut (impl PacketMark + Send),
@@ -71,7 +71,7 @@ pub struct TimedLoad<'s> {
     pub load: f64,
     pub size: FrameSize,
     /// To which packets go in turn; none if all go to that of the addresses.
-    pub destinations: &'s [Ipv4Addr],
+    pub destinations: &'s [IpAddr],
     pub duration: Duration,
     pub stop: &'s AtomicBool,
 }

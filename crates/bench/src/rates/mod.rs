@@ -5,7 +5,7 @@
 //!   generator, on a core     the device, on another one      the kernel's counter
 //! ```
 //!
-//! Read the modules in this order: `frame`, `schedule`, `trial`, `cable`, `spare_link`, `bed`, `parts`, `generator`,
+//! Read the modules in this order: `wide_prefix`, `bed_addresses`, `frame`, `schedule`, `trial`, `cable`, `spare_link`, `bed`, `parts`, `generator`,
 //! `receiver`, `largest`, `device_name`, `rule_set`, `kernel_forwarding`, `command_device`, `memory`, `device_tasks`,
 //! `route_table`, `route_changes`, `device`, `table_load`, `lab`, `namespaces`, `measurer`, `bursts`, `questions`,
 //! `turns`, `campaign`. Latency: `stamp`, `clock`, `probes`, `probe_trial`, `delays`, `latency`. Failures: `failure`,
@@ -13,6 +13,7 @@
 
 mod archive;
 mod bed;
+mod bed_addresses;
 mod block_contrast;
 mod blocks;
 mod burst_page;
@@ -70,6 +71,7 @@ mod table_load;
 mod traced_trial;
 mod trial;
 mod turns;
+mod wide_prefix;
 
 pub use archive::TrialArchive;
 pub use bed::{hand_over, receive_on};
@@ -103,3 +105,4 @@ pub use table_load::{ChangeRate, RoutedDevice, RoutesPlan, SETTLE, TableLoad, aw
 pub use traced_trial::{PacketTimes, SETTLE as TRACE_SETTLE, TracedTrial, read_stamps};
 pub use trial::{Offered, RateTrial};
 pub use turns::TurnLog;
+pub use wide_prefix::{WidePrefix, wide};

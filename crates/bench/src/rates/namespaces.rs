@@ -1,7 +1,7 @@
 //! Devices in network namespaces of this machine.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -149,7 +149,7 @@ impl RoutedDevice for Device {
         Device::forwarded(self)
     }
 
-    fn offer_to(&self, address: Ipv4Addr, load: f64, duration: Duration) -> Result<(), RatesError> {
+    fn offer_to(&self, address: IpAddr, load: f64, duration: Duration) -> Result<(), RatesError> {
         offer_to(&self.bed, &[address], load, duration).map(drop)
     }
 }

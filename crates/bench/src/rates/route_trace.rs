@@ -1,50 +1,58 @@
 //! Changes of routes that were recorded: a trace of BGP updates, made to fit a table that packets go by.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::Path;
 
 use fullview_table::feed::FeedError;
 use fullview_table::feed::updates::{self, FamilyChange};
-use fullview_table::{Change, NextHops, Prefix};
+use fullview_table::{Address, Change, Family, NextHops, Prefix};
 use serde::{Deserialize, Serialize};
+
+use super::wide_prefix::{WidePrefix, family_of, wide};
 
 /// So many changes at most: an agent gets them in one message.
 const MOST: usize = 100_000;
 
-/// First octets of addresses that are no host's in the Internet, or that test beds use.
+/// First octets of addresses of IPv4 that are no host's in the Internet, or that test beds use.
 const NOT_ROUTED: [u8; 3] = [0, 10, 127];
 const MULTICAST: u8 = 224;
+/// The addresses of hosts of the Internet in IPv6, without the network for benchmarks, which test beds use.
+const UNICAST: u128 = 0x2000 << 112;
+const BENCHMARKS: u128 = 0x2001_0002 << 96;
 
-/// IPv4 updates in their order. Each is an address, the length of its prefix, and which of the two gateways an announcement
+/// Updates in their order. Each is an address, the length of its prefix, and which of the two gateways an announcement
 /// leads to; a withdrawal has none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RouteTrace(Vec<(u32, u8, Option<u8>)>);
+pub struct RouteTrace(Vec<(IpAddr, u8, Option<u8>)>);
 
 /// A change of a route: to the gateway of this number, or its withdrawal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TracedChange {
-    pub prefix: Prefix<u32>,
+    pub prefix: WidePrefix,
     pub gateway: Option<usize>,
 }
 
 impl RouteTrace {
-    /// The first updates of a file.
+    /// The first updates of a family in a file.
     ///
     /// # Errors
     /// A [`FeedError`] with the first line that is not an update.
-    pub fn load(path: &Path) -> Result<RouteTrace, FeedError> {
+    pub fn load(path: &Path, family: Family) -> Result<RouteTrace, FeedError> {
         let all = updates::load(path, &mut NextHops::default())?;
         let changes = all.iter().filter_map(|update| match update.change {
-            FamilyChange::Inet(change) => Some(traced(change)),
-            FamilyChange::Inet6(_) => None,
+            FamilyChange::Inet(change) if family == Family::Inet => Some(traced(change)),
+            FamilyChange::Inet6(change) if family == Family::Inet6 => Some(traced(change)),
+            _ => None,
         });
         Ok(RouteTrace(changes.take(MOST).collect()))
     }
 
-    fn changes(&self) -> impl Iterator<Item = TracedChange> {
-        self.0.iter().filter_map(|(address, length, gateway)| {
+    fn changes(&self, family: Family) -> impl Iterator<Item = TracedChange> {
+        self.0.iter().filter_map(move |(address, length, gateway)| {
             let gateway = gateway.map(|number| usize::from(number % 2));
-            Some(TracedChange { prefix: Prefix::new(*address, *length)?, gateway })
+            let prefix = wide(*address, *length)?;
+            (family_of(*address) == family).then_some(TracedChange { prefix, gateway })
         })
     }
 
@@ -52,13 +60,13 @@ impl RouteTrace {
     /// packets go, and no route that is kept out. The table is the same again at the end.
     pub fn fit(
         &self,
-        table: &BTreeSet<Prefix<u32>>,
-        used: &BTreeSet<Prefix<u32>>,
-        keeps_out: impl Fn(&Prefix<u32>) -> bool,
+        family: Family,
+        [table, used]: [&BTreeSet<WidePrefix>; 2],
+        keeps_out: impl Fn(&WidePrefix) -> bool,
     ) -> Vec<TracedChange> {
         let (mut known, mut fitting) = (table.clone(), Vec::new());
-        for change in self.changes().filter(|change| is_routed(&change.prefix) && !keeps_out(&change.prefix))
-        {
+        let is_usable = |prefix: &WidePrefix| is_routed(family, prefix) && !keeps_out(prefix);
+        for change in self.changes(family).filter(|change| is_usable(&change.prefix)) {
             let is_done = match change.gateway {
                 Some(_) => {
                     known.insert(change.prefix);
@@ -68,19 +76,28 @@ impl RouteTrace {
             };
             fitting.extend(is_done.then_some(change));
         }
-        let back = |prefix: &Prefix<u32>, gateway| TracedChange { prefix: *prefix, gateway };
+        let back = |prefix: &WidePrefix, gateway| TracedChange { prefix: *prefix, gateway };
         fitting.extend(known.difference(table).map(|prefix| back(prefix, None)));
         fitting.extend(table.difference(&known).map(|prefix| back(prefix, Some(0))));
         fitting
     }
 }
 
-fn traced(change: Change<u32>) -> (u32, u8, Option<u8>) {
+fn traced<A: Address>(change: Change<A>) -> (IpAddr, u8, Option<u8>) {
     let gateway = change.next_hop.map(|hop| (hop.0 % 2) as u8);
-    (change.prefix.first(), change.prefix.len(), gateway)
+    (change.prefix.first().to_ip().into(), change.prefix.len(), gateway)
 }
 
-fn is_routed(prefix: &Prefix<u32>) -> bool {
-    let first = prefix.first().to_be_bytes()[0];
-    prefix.len() > 0 && first < MULTICAST && !NOT_ROUTED.contains(&first)
+fn is_routed(family: Family, prefix: &WidePrefix) -> bool {
+    match family {
+        Family::Inet => {
+            let first = prefix.first().to_be_bytes()[0];
+            prefix.len() > 0 && first < MULTICAST && !NOT_ROUTED.contains(&first)
+        }
+        Family::Inet6 => {
+            let benchmarks = Prefix::containing(BENCHMARKS, 48);
+            Prefix::containing(UNICAST, 3).covers(*prefix)
+                && !(benchmarks.covers(*prefix) || prefix.covers(benchmarks))
+        }
+    }
 }

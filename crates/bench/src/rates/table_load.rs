@@ -1,6 +1,6 @@
 //! Loads routes into the kernel of a device that runs, and measures when packets go by them.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -135,13 +135,13 @@ pub trait RoutedDevice {
     fn forwarded(&self) -> Result<u64, RatesError>;
 
     /// Offers a load to one address.
-    fn offer_to(&self, address: Ipv4Addr, load: f64, duration: Duration) -> Result<(), RatesError>;
+    fn offer_to(&self, address: IpAddr, load: f64, duration: Duration) -> Result<(), RatesError>;
 }
 
 /// Sends packets by a route until the device itself forwards some of them.
 pub fn await_route(
     device: &dyn RoutedDevice,
-    address: Ipv4Addr,
+    address: IpAddr,
     began: Instant,
 ) -> Result<Duration, RatesError> {
     let mut forwarded = device.forwarded()?;

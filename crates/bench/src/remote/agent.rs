@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+use fullview_table::Family;
+
 use super::agent_device::AgentDevice;
 use super::claim::InterfaceClaim;
 use super::counter::PacketCounter;
@@ -111,8 +113,9 @@ impl Agent {
             AgentRequest::Count => AgentReply::Count(self.count()?),
             AgentRequest::Settled { settle_ms } => AgentReply::Count(self.settled(settle_ms)?),
             AgentRequest::Clock => AgentReply::Moment(now()),
-            AgentRequest::Capture(interfaces) => {
-                self.captures = Some(StampCaptures::open(&interfaces)?);
+            AgentRequest::Capture { interfaces, is_inet6 } => {
+                let family = if is_inet6 { Family::Inet6 } else { Family::Inet };
+                self.captures = Some(StampCaptures::open(&interfaces, family)?);
                 AgentReply::Done
             }
             AgentRequest::Captured => {

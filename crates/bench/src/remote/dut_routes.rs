@@ -1,20 +1,19 @@
 //! Routes in the kernel of the device under test, on the machine of an agent.
 
 use std::env;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use fullview_router::netlink::route_writer::RouteWriter;
 use fullview_router::netlink::socket::SocketError;
-use fullview_table::Prefix;
 use serde_json::Value;
 
 use super::counter::{CounterError, index};
 use super::machine::{MachineError, ip_json};
 use super::protocol::{LoadedRoutes, RoutesRequest};
 use super::undo::Changes;
-use crate::rates::{MadeChanges, RatesError, RouteChanges, RouteTable, RouteTableError};
+use crate::rates::{MadeChanges, RatesError, RouteChanges, RouteTable, RouteTableError, WidePrefix, wide};
 
 /// A machine with more routes than these is a router at work.
 const MOST_OTHERS: usize = 10_000;
@@ -36,8 +35,6 @@ pub enum RoutesError {
         "its kernel has {found} routes, and --routes adds some only beside at most {MOST_OTHERS}: end its routing daemon first"
     )]
     Full { found: usize },
-    #[error("routes are of IPv4, and a gateway is not")]
-    Inet6,
     #[error("its own routes cover all that --routes would add")]
     NoRoom,
 }
@@ -54,12 +51,8 @@ impl DutRoutes {
     /// Loads a table by two stations, except for what the machine itself has routes for.
     pub fn load(request: &RoutesRequest) -> Result<(DutRoutes, LoadedRoutes), RoutesError> {
         let RoutesRequest { interface, source, gateways } = request;
-        let [first, second] = gateways.each_ref().map(|gateway| match gateway.address {
-            IpAddr::V4(address) => Ok(address),
-            IpAddr::V6(_) => Err(RoutesError::Inet6),
-        });
-        let addresses = [first?, second?];
-        let table = Arc::new(RouteTable::beside(source, addresses, &others()?)?);
+        let addresses = gateways.each_ref().map(|gateway| gateway.address);
+        let table = Arc::new(RouteTable::beside(source, addresses, &others(addresses[0])?)?);
         let last = table.last().filter(|_| table.count() > 1).ok_or(RoutesError::NoRoom)?;
         let link = index(interface)
             .map_err(|error| CounterError::Interface { interface: interface.clone(), error })?;
@@ -97,14 +90,16 @@ impl Drop for DutRoutes {
     }
 }
 
-/// What the machine needs: the networks that its kernel has routes for, and the host that measures.
-fn others() -> Result<Vec<Prefix<u32>>, RoutesError> {
-    let shown = ip_json("-4 route show table all")?;
-    let known = shown.as_array().into_iter().flatten().filter_map(network);
+/// What the machine needs of the family of an address: the networks that its kernel has routes for, and the host that
+/// measures.
+fn others(like: IpAddr) -> Result<Vec<WidePrefix>, RoutesError> {
+    let (option, host) = if like.is_ipv4() { ("-4", 32) } else { ("-6", 128) };
+    let shown = ip_json(&format!("{option} route show table all"))?;
+    let known = shown.as_array().into_iter().flatten().filter_map(|route| network(route, host));
     let session = env::var("SSH_CONNECTION").unwrap_or_default();
-    let hosts =
-        session.split(' ').filter_map(|word| Some(Prefix::host(word.parse::<Ipv4Addr>().ok()?.to_bits())));
-    let found: Vec<Prefix<u32>> = known.chain(hosts).collect();
+    let hosts = session.split(' ').filter_map(|word| word.parse::<IpAddr>().ok());
+    let hosts = hosts.filter(|ip| ip.is_ipv4() == like.is_ipv4()).filter_map(|ip| wide(ip, host));
+    let found: Vec<WidePrefix> = known.chain(hosts).collect();
     if found.len() > MOST_OTHERS {
         return Err(RoutesError::Full { found: found.len() });
     }
@@ -112,11 +107,13 @@ fn others() -> Result<Vec<Prefix<u32>>, RoutesError> {
 }
 
 /// The network of a route, as `ip` shows it; nothing of a default route, beside which all others are.
-fn network(route: &Value) -> Option<Prefix<u32>> {
+fn network(route: &Value, host: u8) -> Option<WidePrefix> {
     let text = route["dst"].as_str()?;
-    let (address, length) = text.split_once('/').unwrap_or((text, "32"));
-    let length = length.parse().ok().filter(|length| *length > 0)?;
-    Prefix::new(address.parse::<Ipv4Addr>().ok()?.to_bits(), length)
+    let (address, length) = match text.split_once('/') {
+        Some((address, length)) => (address, length.parse().ok()?),
+        None => (text, host),
+    };
+    wide(address.parse().ok()?, length).filter(|_| length > 0)
 }
 
 #[cfg(test)]
@@ -127,9 +124,11 @@ mod tests {
 
     #[test]
     fn routes_have_networks_except_for_default_ones() {
-        let of = |destination: &str| network(&json!({ "dst": destination }));
-        assert_eq!(of("10.99.1.0/24"), Prefix::new(0x0a63_0100, 24));
-        assert_eq!(of("10.99.1.1"), Prefix::new(0x0a63_0101, 32));
+        let of = |destination: &str| network(&json!({ "dst": destination }), 32);
+        let inet = |octets: [u8; 4], len| wide(IpAddr::from(octets), len);
+        assert_eq!(of("10.99.1.0/24"), inet([10, 99, 1, 0], 24));
+        assert_eq!(of("10.99.1.1"), inet([10, 99, 1, 1], 32));
+        assert_eq!(network(&json!({ "dst": "2001:db8::/32" }), 128), wide("2001:db8::".parse().unwrap(), 32));
         assert_eq!((of("default"), of("0.0.0.0/0")), (None, None));
     }
 }

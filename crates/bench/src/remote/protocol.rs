@@ -1,7 +1,7 @@
 //! Lines between the program that measures and its copies on the nodes: one of JSON for each request and each answer.
 //! A line [`ALIVE`] has no answer: it only says that the connection is.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use fullview_lab::host::Host;
 use fullview_profile::CoreProfile;
@@ -86,8 +86,11 @@ pub enum AgentRequest {
     Fail(Failure),
     /// The time of day, in nanoseconds since 1970.
     Clock,
-    /// Keeps the stamps of packets that arrive at these interfaces.
-    Capture([String; 2]),
+    /// Keeps the stamps of packets of a family that arrive at these interfaces.
+    Capture {
+        interfaces: [String; 2],
+        is_inet6: bool,
+    },
     Captured,
     /// Offers a load with a stamp in each packet.
     Trace(OfferRequest),
@@ -198,7 +201,7 @@ pub struct DeviceNeighbor {
 pub struct Traffic {
     pub size: FrameSize,
     /// To which packets go in turn; none if all go to that of the request.
-    pub destinations: Vec<Ipv4Addr>,
+    pub destinations: Vec<IpAddr>,
 }
 
 /// A synthetic table, by two stations at the wire of an interface.
@@ -231,9 +234,9 @@ pub struct LoadedRoutes {
     pub routes: usize,
     pub seconds: f64,
     /// Spread over the table.
-    pub destinations: Vec<Ipv4Addr>,
+    pub destinations: Vec<IpAddr>,
     /// An address of the last one.
-    pub last: Ipv4Addr,
+    pub last: IpAddr,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! A device that runs between hosts, as the program that measures sees it.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use super::bed::{RemoteBed, tune};
@@ -75,7 +75,7 @@ impl<'l> RemoteDevice<'l> {
     }
 
     /// Packets of all further loads go to these addresses in turn; none stands for the receiver's own.
-    pub fn send_to(&self, destinations: Vec<Ipv4Addr>) -> Result<(), RemoteError> {
+    pub fn send_to(&self, destinations: Vec<IpAddr>) -> Result<(), RemoteError> {
         let request = AgentRequest::Traffic(Traffic { size: self.size, destinations });
         let sends = |node: &usize| self.bed.wiring.sending.iter().any(|port| port.node == *node);
         let agents =
@@ -244,7 +244,7 @@ impl RoutedDevice for RemoteDevice<'_> {
         }
     }
 
-    fn offer_to(&self, address: Ipv4Addr, load: f64, duration: Duration) -> Result<(), RatesError> {
+    fn offer_to(&self, address: IpAddr, load: f64, duration: Duration) -> Result<(), RatesError> {
         self.send_to(vec![address]).map_err(hosts)?;
         self.offer(load, duration.as_secs_f64()).map(drop)
     }

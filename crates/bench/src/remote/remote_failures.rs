@@ -1,8 +1,9 @@
 //! Links and routes of the device under test that fail, as the program that measures sees them.
 
-use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use fullview_table::Family;
 
 use super::connection::AgentConnection;
 use super::error::RemoteError;
@@ -81,7 +82,8 @@ impl<'l> RemoteFailures<'l> {
         let wiring = &self.device.bed.wiring;
         let ports = [wiring.receiving, wiring.spare.unwrap_or(wiring.receiving)];
         let names = ports.map(|port| wiring.interface(port).name.clone());
-        self.receiver()?.ask(&AgentRequest::Capture(names)).map(drop)
+        let is_inet6 = wiring.family() == Family::Inet6;
+        self.receiver()?.ask(&AgentRequest::Capture { interfaces: names, is_inet6 }).map(drop)
     }
 
     fn captured(&self) -> Result<[Vec<u64>; 2], RemoteError> {
@@ -106,7 +108,7 @@ impl FailingDevice for RemoteFailures<'_> {
         duration: Duration,
         fails_after: Option<Duration>,
     ) -> Result<(TracedTrial, Duration), RatesError> {
-        self.device.send_to(failure.destinations()).map_err(hosts)?;
+        self.device.send_to(failure.destinations(self.device.bed.wiring.family())).map_err(hosts)?;
         self.capture().map_err(hosts)?;
         let (traced, began) = self.send(failure, load, duration, fails_after).map_err(hosts)?;
         let settle = self.device.bed.wiring.node(self.device.bed.wiring.receiving).settle_ms;
@@ -135,15 +137,12 @@ fn links(device: &RemoteDevice<'_>) -> Result<FailureLinks, RemoteError> {
     let past = || RemoteError::NoRoutedPort { node: wiring.node(wiring.receiving).name.clone() };
     let [egress, spare] = [wiring.egress(false), wiring.egress(true)];
     let (egress, spare) = (egress.ok_or_else(past)?, spare.ok_or_else(past)?);
-    let station = |port| match wiring.interface(wiring.peer(port).unwrap_or(port)).address.address {
-        IpAddr::V4(address) => Ok(address),
-        IpAddr::V6(_) => Err(past()),
-    };
+    let station = |port| wiring.interface(wiring.peer(port).unwrap_or(port)).address.address;
     Ok(FailureLinks {
         egress: wiring.interface(egress).name.clone(),
         spare: wiring.interface(spare).name.clone(),
-        stations: vec![(station(egress)?, bed.mac(wiring.receiving)?)],
-        spare_station: station(spare)?,
+        stations: vec![(station(egress), bed.mac(wiring.receiving)?)],
+        spare_station: station(spare),
     })
 }
 

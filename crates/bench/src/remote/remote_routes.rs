@@ -1,6 +1,6 @@
 //! Routes on the device under test, as the program that measures sees them.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -64,7 +64,7 @@ fn load(device: &mut RemoteDevice<'_>, plan: &RoutesPlan) -> Result<LoadedRoutes
     let (egress, receiver) = (wiring.interface(port), wiring.interface(station).address.address);
     let second = second_station(egress.address, receiver).ok_or_else(past)?;
     let mac = bed.mac(station)?;
-    let gateways = [receiver, second.into()].map(|address| DeviceNeighbor { address, mac: mac.clone() });
+    let gateways = [receiver, second].map(|address| DeviceNeighbor { address, mac: mac.clone() });
     let (interface, source) = (egress.name.clone(), TableSource::clone(&plan.source));
     device.has_agent = true;
     agent.send(&AgentRequest::LoadRoutes(RoutesRequest { interface, source, gateways }))?;
@@ -81,24 +81,37 @@ fn change(device: &RemoteDevice<'_>, rate: u32) -> Result<(), RemoteError> {
 }
 
 /// An address of the network that neither the device nor the receiver has.
-fn second_station(device: InterfaceNet, receiver: IpAddr) -> Option<Ipv4Addr> {
-    let IpAddr::V4(own) = device.address else { return None };
-    let hosts = u32::MAX.checked_shr(device.length.into()).unwrap_or(0);
-    let network = own.to_bits() & !hosts;
-    let mut all = (1..hosts).map(|host| Ipv4Addr::from_bits(network + host));
-    all.find(|address| *address != own && *address != receiver)
+fn second_station(device: InterfaceNet, receiver: IpAddr) -> Option<IpAddr> {
+    let is_other = |address: &IpAddr| *address != device.address && *address != receiver;
+    match device.address {
+        IpAddr::V4(own) => {
+            let hosts = u32::MAX.checked_shr(device.length.into()).unwrap_or(0);
+            let network = own.to_bits() & !hosts;
+            (1..hosts).map(|host| IpAddr::from((network + host).to_be_bytes())).find(is_other)
+        }
+        IpAddr::V6(own) => {
+            let hosts = u128::MAX.checked_shr(device.length.into()).unwrap_or(0);
+            let network = own.to_bits() & !hosts;
+            (1..=hosts).map(|host| IpAddr::from((network + host).to_be_bytes())).find(is_other)
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     #[test]
     fn the_second_station_is_neither_the_device_nor_the_receiver() {
         let net = |length| InterfaceNet { address: Ipv4Addr::new(198, 19, 0, 1).into(), length };
         let receiver = Ipv4Addr::new(198, 19, 0, 2).into();
-        assert_eq!(second_station(net(24), receiver), Some(Ipv4Addr::new(198, 19, 0, 3)));
+        assert_eq!(second_station(net(24), receiver), Some(Ipv4Addr::new(198, 19, 0, 3).into()));
         assert_eq!(second_station(net(30), receiver), None, "3 is the broadcast address");
+        let [own, receiver6] = ["2001:2:0:2::1", "2001:2:0:2::2"].map(|text| text.parse().unwrap());
+        let inet6 = InterfaceNet { address: own, length: 64 };
+        assert_eq!(second_station(inet6, receiver6), Some("2001:2:0:2::3".parse().unwrap()));
         assert_eq!((second_station(net(31), receiver), second_station(net(32), receiver)), (None, None));
     }
 }

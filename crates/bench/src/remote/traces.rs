@@ -10,22 +10,23 @@ use super::offers::{OfferError, offer_marked};
 use super::protocol::{OfferRequest, TracedLoad, Traffic};
 use crate::rates::{PacketTimes, RatesError, open_capture, read_stamps};
 
-/// Failures are of routes of IPv4.
-const FAMILY: Family = Family::Inet;
-
 /// What arrives at two interfaces.
-pub struct StampCaptures([TimedCapture; 2]);
+pub struct StampCaptures {
+    captures: [TimedCapture; 2],
+    family: Family,
+}
 
 impl StampCaptures {
-    pub fn open([one, other]: &[String; 2]) -> Result<StampCaptures, RatesError> {
-        Ok(StampCaptures([open_capture(one, FAMILY)?, open_capture(other, FAMILY)?]))
+    pub fn open([one, other]: &[String; 2], family: Family) -> Result<StampCaptures, RatesError> {
+        Ok(StampCaptures { captures: [open_capture(one, family)?, open_capture(other, family)?], family })
     }
 
     /// The stamps of both.
     pub fn read(mut self) -> Result<[Vec<u64>; 2], RatesError> {
-        let [one, other] = &mut self.0;
+        let ([one, other], family) = (&mut self.captures, self.family);
         let read = |capture| {
-            Ok::<_, RatesError>(read_stamps(capture, FAMILY)?.into_iter().map(nanoseconds).collect())
+            let stamps = read_stamps(capture, family)?;
+            Ok::<_, RatesError>(stamps.into_iter().map(nanoseconds).collect())
         };
         Ok([read(one)?, read(other)?])
     }
@@ -33,7 +34,7 @@ impl StampCaptures {
 
 /// Offers a load.
 pub fn trace(request: &OfferRequest, traffic: &Traffic, lost: &AtomicBool) -> Result<TracedLoad, OfferError> {
-    let mut times = [PacketTimes::new(FAMILY)];
+    let mut times = [PacketTimes::new(request.hosts.family())];
     let offered = offer_marked(std::slice::from_ref(request), traffic, &mut times, lost)?;
     let [times] = times;
     let stamps = times.sent(offered)?.into_iter().map(nanoseconds).collect();

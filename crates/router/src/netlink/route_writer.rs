@@ -1,12 +1,11 @@
 //! Writes routes into the kernel's main table, as a routing daemon does.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
-use fullview_table::Prefix;
 use netlink_packet_core::NLMSG_ERROR;
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
@@ -19,12 +18,19 @@ use crate::route::LinkIndex;
 /// Bytes of a batch, less than a socket takes in one call.
 const BATCH: usize = 32 << 10;
 
+/// The prefix of a route of either family: the first address, and how many bits of it count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RoutePrefix {
+    pub first: IpAddr,
+    pub len: u8,
+}
+
 /// A change of one route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteWrite {
     /// The route exists afterwards, by this gateway alone.
-    Replace(Prefix<u32>, Ipv4Addr),
-    Remove(Prefix<u32>),
+    Replace(RoutePrefix, IpAddr),
+    Remove(RoutePrefix),
 }
 
 /// Writes routes by one interface.
@@ -76,17 +82,17 @@ fn first_error(bytes: &[u8]) -> Result<(), SocketError> {
 fn message(change: RouteWrite, link: LinkIndex) -> Vec<u8> {
     let (RouteWrite::Replace(prefix, _) | RouteWrite::Remove(prefix)) = change;
     let mut route = RouteMessage::default();
-    route.header.address_family = AddressFamily::Inet;
-    route.header.destination_prefix_length = prefix.len();
+    route.header.address_family =
+        if prefix.first.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    route.header.destination_prefix_length = prefix.len;
     route.header.table = RouteHeader::RT_TABLE_MAIN;
-    let destination = RouteAddress::Inet(Ipv4Addr::from_bits(prefix.first()));
-    route.attributes.push(RouteAttribute::Destination(destination));
+    route.attributes.push(RouteAttribute::Destination(prefix.first.into()));
     let (message, flags) = match change {
         RouteWrite::Replace(_, gateway) => {
             route.header.protocol = RouteProtocol::Static;
             route.header.scope = RouteScope::Universe;
             route.header.kind = RouteType::Unicast;
-            route.attributes.push(RouteAttribute::Gateway(RouteAddress::Inet(gateway)));
+            route.attributes.push(RouteAttribute::Gateway(gateway.into()));
             route.attributes.push(RouteAttribute::Oif(link));
             (RouteNetlinkMessage::NewRoute(route), uapi::NLM_F_CREATE | uapi::NLM_F_REPLACE)
         }
@@ -100,20 +106,26 @@ fn message(change: RouteWrite, link: LinkIndex) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
-    fn prefix() -> Prefix<u32> {
-        Prefix::new(0xc612_0000, 15).unwrap()
+    fn prefix() -> RoutePrefix {
+        RoutePrefix { first: Ipv4Addr::new(198, 18, 0, 0).into(), len: 15 }
     }
 
     #[test]
     fn a_route_is_written_with_its_gateway_and_removed_by_its_prefix() {
-        let bytes = message(RouteWrite::Replace(prefix(), [10, 0, 2, 2].into()), 7);
+        let bytes = message(RouteWrite::Replace(prefix(), Ipv4Addr::new(10, 0, 2, 2).into()), 7);
         let head = [52, 0, 0, 0, 24, 0, 1, 5];
         let body = [2, 15, 0, 0, 254, 4, 0, 1, 0, 0, 0, 0];
         let attributes = [8, 0, 1, 0, 198, 18, 0, 0, 8, 0, 5, 0, 10, 0, 2, 2, 8, 0, 4, 0, 7, 0, 0, 0];
         assert_eq!(bytes.get(..8), Some(&head[..]));
         assert_eq!(bytes.get(16..), Some(&[&body[..], &attributes].concat()[..]));
+        let inet6 = RoutePrefix { first: "2001:db8::".parse().unwrap(), len: 32 };
+        let bytes = message(RouteWrite::Replace(inet6, "2001:2::2".parse().unwrap()), 7);
+        assert_eq!(bytes.get(16..20), Some(&[10, 32, 0, 0][..]));
+        assert_eq!(bytes.len(), 16 + 12 + 20 + 20 + 8);
         let bytes = message(RouteWrite::Remove(prefix()), 7);
         assert_eq!(bytes.get(4..8), Some(&[25, 0, 1, 0][..]));
         assert_eq!(bytes.get(16..28), Some(&[2, 15, 0, 0, 254, 0, 255, 0, 0, 0, 0, 0][..]));
