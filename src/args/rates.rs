@@ -44,7 +44,7 @@ Examples:
 )]
 pub struct RatesArgs {
     /// What is measured: link, kernel, kernel-stateful, kernel-iptables, kernel-flowtable, fib-lookup, off, auto, threads,
-    /// tc, xdp, xdp-generic, or the devices of the inventory [default: link, kernel, kernel-stateful, auto, threads, tc, xdp,
+    /// threads-xdp, tc, xdp, xdp-generic, or the devices of the inventory [default: link, kernel, kernel-stateful, auto, threads, tc, xdp,
     /// xdp-generic, or all of the inventory]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub devices: Vec<String>,

@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use fullview_bench::rates::{
     CampaignFiles, DeviceName, NamespaceLab, Questions, RateLab, RatesCampaign, RatesError, RatesGraph,
     RatesReport, RouteTable, RouteTrace, RoutesPlan, TableSource, TrialArchive, TurnLog, answers, graphs,
-    notes, page, result_files, sizes, table,
+    lengths, notes, page, result_files, sizes, table,
 };
 use fullview_bench::remote::{DeviceKind, HOOKS, LabOptions, RemoteLab, Wiring};
 use fullview_bench::served::Hello;
@@ -154,8 +154,8 @@ fn settings(
         "trial_seconds": wanted.trial_seconds,
         "most_seconds": wanted.most_seconds,
         "most_load": wanted.most_load,
-        "family": args.family.name(),
-        "size": args.size,
+        "family": family_of(args, wiring).name(),
+        "frame_bytes": lengths(args.size.unwrap_or_default(), family_of(args, wiring)),
         "latency": wanted.latency,
         "bursts": args.bursts,
         "routes": args.routes,

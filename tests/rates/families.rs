@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::device;
 use crate::support::{measured, page, run, stderr};
 
-const ROUTERS: [&str; 5] = ["auto", "threads", "tc", "xdp", "xdp-generic"];
+const ROUTERS: [&str; 6] = ["auto", "threads", "threads-xdp", "tc", "xdp", "xdp-generic"];
 
 fn mrr(report: &Value, name: &str) -> f64 {
     device(report, name)["searches"][0]["mrr"].as_f64().unwrap()

@@ -76,6 +76,18 @@ fn a_wrong_inventory_is_refused_with_the_place_and_what_to_change() {
     let said = message("198.18.0.2/24", "198.18.0.2");
     assert!(said.contains("no address with a length"), "{said}");
     assert!(message("engine = \"xdp\"", "").contains("needs one"));
+    for (address, reason) in [
+        ("0.0.0.0/24", "no address of a host"),
+        ("127.0.0.2/8", "loopback"),
+        ("224.0.0.1/24", "a multicast address"),
+        ("fe80::2/64", "an address that routers do not forward"),
+        ("198.18.0.1/24", "both have the address 198.18.0.1"),
+        ("198.18.7.2/24", "which is not in the network 198.18.0.1/24 of dut:eth1"),
+        ("198.18.0.2/024", "no address with a length"),
+    ] {
+        let said = message("198.18.0.2/24", address);
+        assert!(said.contains(reason), "{address}: {said}");
+    }
 }
 
 #[test]

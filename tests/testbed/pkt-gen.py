@@ -16,7 +16,11 @@ def options(words):
 
 
 def norm(value, plain, unit):
-    return f"{value:.0f} {unit}" if plain else f"{value / 1000:.3f} K{unit}"
+    scales = iter(["", "K", "M", "G", "T"])
+    scale = next(scales)
+    while not plain and value >= 1000:
+        value, scale = value / 1000, next(scales)
+    return f"{value:.{0 if plain else 3}f} {scale}{unit}"
 
 
 def say(what):
@@ -35,9 +39,13 @@ def frame(given):
     def mac(text):
         return bytes(int(part, 16) for part in text.split(":"))
 
+    def end(text):
+        address, _, port = text.partition(":")
+        return socket.inet_aton(address), int(port or 1234)
+
     length = int(given["l"])
-    udp = struct.pack("!HHHH", 2000, 9, length - 34, 0) + bytes(length - 42)
-    source, destination = (socket.inet_aton(given[key].split(":")[0]) for key in "sd")
+    (source, source_port), (destination, port) = end(given["s"]), end(given["d"])
+    udp = struct.pack("!HHHH", source_port, port, length - 34, 0) + bytes(length - 42)
     ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, length - 14, 0, 0, 64, 17, 0, source, destination)
     sums = sum(struct.unpack("!10H", ip))
     sums = (sums & 0xFFFF) + (sums >> 16)

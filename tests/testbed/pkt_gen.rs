@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::hosts::SshHosts;
 use crate::remote::{PROGRAMS, command, fullview, mrr, said, write};
 
-const SEND: &str = "pkt-gen -N -f tx -i {interface} -R {pps} -n {packets} -l {bytes} -s {source} -d {destination} \
+const SEND: &str = "pkt-gen -N -f tx -i {interface} -R {pps} -n {packets} -l {bytes} -s {source} -d {destination}:9 \
                     -S {source-mac} -D {next-hop-mac}";
 const RECEIVE: &str = "pkt-gen -N -f rx -i {interface} -T 100";
 const SHORT: [&str; 15] = [
@@ -29,6 +29,8 @@ const SHORT: [&str; 15] = [
     "--most-load",
     "3000",
 ];
+
+const ATTEMPTS: usize = 3;
 
 /// Its hosts are quiet: every frame counts.
 const THREE: &str = r#"
@@ -89,6 +91,8 @@ fn prepare(hosts: &SshHosts, send: &str, receive: &str) {
     let inventory = THREE.replace("$SENDER", &sender).replace("$RECEIVER", &receiver);
     let ours = inventory.replace("agent = false\nsend = \"$SEND\"\n", "program = \"$PROGRAM\"\n");
     let inventory = if send.is_empty() { ours } else { inventory };
+    let ours = inventory.replace("agent = false\nreceive = \"$RECEIVE\"\n", "program = \"$PROGRAM\"\n");
+    let inventory = if receive.is_empty() { ours } else { inventory };
     let inventory = inventory.replace("$SEND", send).replace("$RECEIVE", receive);
     write(
         hosts,
@@ -96,6 +100,17 @@ fn prepare(hosts: &SshHosts, send: &str, receive: &str) {
             .replace("pkt-gen -N", &format!("{program} -N"))
             .replace("pkt-gen -f", &format!("{program} -f")),
     );
+}
+
+/// The same report, again if other work took the generator's core.
+fn measured(hosts: &SshHosts, send: &str, receive: &str, more: &[&str]) -> Value {
+    for _ in 0..ATTEMPTS {
+        let done = measure(hosts, send, receive, more);
+        if !said(&done).contains("holds no load") {
+            return report(&done);
+        }
+    }
+    panic!("other work took the generator's core {ATTEMPTS} times");
 }
 
 /// A short search may end before it has found its loads.
@@ -119,7 +134,7 @@ fn pkt_gen_measures_a_device() {
         return;
     }
     let hosts = hosts();
-    let report = report(&measure(&hosts, SEND, RECEIVE, &[]));
+    let report = measured(&hosts, SEND, RECEIVE, &[]);
     assert!(mrr(&report, "kernel") > 0.0 && mrr(&report, "closed") == 0.0, "{report:#}");
     let trials = trials(&hosts);
     let of = |name| trials.iter().filter(move |trial| trial["device"] == name && trial["counts"] == true);
@@ -135,7 +150,7 @@ fn a_receiver_that_ends_with_the_packets_is_started_again() {
         return;
     }
     let hosts = hosts();
-    let report = report(&measure(&hosts, SEND, &format!("{RECEIVE} -W"), &["--devices", "kernel"]));
+    let report = measured(&hosts, SEND, &format!("{RECEIVE} -W"), &["--devices", "kernel"]);
     assert!(mrr(&report, "kernel") > 0.0, "{report:#}");
     assert!(
         trials(&hosts).iter().any(|trial| trial["sent"] == trial["received"]),
@@ -144,13 +159,33 @@ fn a_receiver_that_ends_with_the_packets_is_started_again() {
 }
 
 #[test]
-fn pkt_gen_receives_what_our_own_generator_sends() {
+fn one_of_both_is_this_program() {
     if !may() {
         return;
     }
     let hosts = hosts();
-    let report = report(&measure(&hosts, "", RECEIVE, &["--devices", "kernel"]));
-    assert!(mrr(&report, "kernel") > 0.0, "{report:#}");
+    for (send, receive) in [("", RECEIVE), (SEND, "")] {
+        let report = measured(&hosts, send, receive, &["--devices", "kernel"]);
+        assert!(mrr(&report, "kernel") > 0.0, "{send} {receive} {report:#}");
+    }
+}
+
+#[test]
+fn frames_that_come_without_end_end_the_measurement() {
+    if !may() {
+        return;
+    }
+    let hosts = hosts();
+    let noise = format!("python3 {}", hosts.path("pkt-gen.py").display());
+    let noise = format!(
+        "{noise} -N -f tx -i out -R 50 -n 3000 -l 60 -s 0.0.0.0 -d 0.0.0.0 -S 02:00:00:00:00:01 -D ff:ff:ff:ff:ff:ff"
+    );
+    let words: Vec<&str> = noise.split(' ').collect();
+    let _noise = hosts.host("dut").node.start(words[0], &words[1..]);
+    prepare(&hosts, SEND, RECEIVE);
+    let done = fullview(&hosts, &[&SHORT[..], &["--devices", "kernel"]].concat());
+    let text = said(&done);
+    assert!(done.status.code() == Some(1) && text.contains("something else sends on this wire"), "{text}");
 }
 
 #[test]

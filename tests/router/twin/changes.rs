@@ -233,7 +233,8 @@ impl Changes {
             10 => "fwmark 7".into(),
             11 => format!("from {from} ipproto {}", self.one(&["udp", "tcp"])),
             12 => format!("to {to} tos 0x10"),
-            13 => format!("from {from} ipproto udp sport {}", self.one(&["7", "1000-2000"])),
+            // Half of many flows, which then use all hops of a route.
+            13 => format!("from {from} ipproto udp sport {}", self.one(&["7", "1000-2031"])),
             14 => format!("to {to} ipproto udp dport {}", self.one(&["7", "9-40000"])),
             _ => "from all".into(),
         }

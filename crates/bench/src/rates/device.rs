@@ -58,7 +58,7 @@ impl Device {
             device.attach()?;
         }
         if let Some(engine) = name.engine() {
-            device.start_router(engine, program)?;
+            device.start_router(engine, name.options(), program)?;
         }
         if name != DeviceName::Off {
             device.wait(|device, _| Ok(received(&device.bed)? > 0))?;
@@ -136,10 +136,10 @@ impl Device {
     }
 
     /// Waits until the program forwards: otherwise the kernel alone would be measured in its name.
-    fn start_router(&mut self, engine: &str, program: &Path) -> Result<(), RatesError> {
+    fn start_router(&mut self, engine: &str, options: &[&str], program: &Path) -> Result<(), RatesError> {
         let names: Vec<&str> = self.bed.interfaces().into_iter().map(|(_, name)| name).collect();
         let interfaces = names.join(",");
-        let options = ["--quiet".to_owned()];
+        let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
         let router = RouterProgram { program, interfaces: &interfaces, engine, options: &options };
         let started = self.on_its_core(|namespace| Ok(RouterProcess::start(namespace, &router)?))?;
         self.program = DeviceProgram::Router(started);

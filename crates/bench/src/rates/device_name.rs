@@ -25,6 +25,8 @@ pub enum DeviceName {
     Auto,
     /// `fullview forward --engine threads`
     Threads,
+    /// The same with ports of AF_XDP (`--port xdp`)
+    ThreadsXdp,
     /// `fullview forward --engine tc`
     Tc,
     /// `fullview forward --engine xdp`
@@ -52,6 +54,7 @@ impl DeviceName {
             DeviceName::Off => "off",
             DeviceName::Auto => "auto",
             DeviceName::Threads => "threads",
+            DeviceName::ThreadsXdp => "threads-xdp",
             DeviceName::Tc => "tc",
             DeviceName::Xdp => "xdp",
             DeviceName::XdpGeneric => "xdp-generic",
@@ -61,6 +64,15 @@ impl DeviceName {
     /// The word of `--engine`, of devices that are this program.
     pub fn engine(self) -> Option<&'static str> {
         use DeviceName::*;
-        matches!(self, Auto | Threads | Tc | Xdp | XdpGeneric).then(|| self.word())
+        match self {
+            Auto | Threads | Tc | Xdp | XdpGeneric => Some(self.word()),
+            ThreadsXdp => Some(Threads.word()),
+            _ => None,
+        }
+    }
+
+    /// Further arguments of `fullview forward`.
+    pub fn options(self) -> &'static [&'static str] {
+        if self == DeviceName::ThreadsXdp { &["--quiet", "--port", "xdp"] } else { &["--quiet"] }
     }
 }

@@ -78,7 +78,8 @@ impl NamespaceLab {
     fn descriptions(&self) -> BTreeMap<String, String> {
         let commands =
             self.commands.iter().map(|command| (command.name.clone(), format!("`{}`", command.line)));
-        let iptables = iptables_version().map(|version| (DeviceName::KernelIptables.word().into(), version));
+        let iptables = iptables_version(self.plan.family)
+            .map(|version| (DeviceName::KernelIptables.word().into(), version));
         commands.chain(iptables).collect()
     }
 }

@@ -85,7 +85,8 @@ fn is_installed(command: &str) -> bool {
 }
 
 /// Which form of iptables the host has, in its own words.
-pub fn iptables_version() -> Option<String> {
-    let said = Command::new("iptables").arg("--version").output().ok()?;
+pub fn iptables_version(family: Family) -> Option<String> {
+    let command = if family == Family::Inet { "iptables" } else { "ip6tables" };
+    let said = Command::new(command).arg("--version").output().ok()?;
     Some(String::from_utf8_lossy(&said.stdout).trim().to_owned()).filter(|version| !version.is_empty())
 }

@@ -71,18 +71,18 @@ impl Agent {
         Ok(match request {
             AgentRequest::Facts => AgentReply::Facts(Box::new(facts()?)),
             AgentRequest::Exchange(request) => AgentReply::Heard(exchange(&request)?),
-            AgentRequest::Claim(interfaces) => {
-                self.claim(&interfaces)?;
+            AgentRequest::Claim { interfaces, is_inet6 } => {
+                self.claim(&interfaces, is_inet6)?;
                 put_back_settings(false)?;
                 AgentReply::Done
             }
             AgentRequest::Clean { interfaces, dry_run } => {
-                self.claim(&interfaces)?;
+                self.claim(&interfaces, false)?;
                 AgentReply::PutBack(put_back_settings(dry_run)?)
             }
             AgentRequest::Tuning(interfaces) => AgentReply::Tuning(self.tuning(&interfaces)),
             AgentRequest::Tune(request) => AgentReply::Tuned(self.tune(request)?),
-            AgentRequest::Host(interfaces) => self.prepare(&interfaces)?,
+            AgentRequest::Host { interfaces, is_inet6 } => self.prepare(&interfaces, is_inet6)?,
             AgentRequest::Device(request) => {
                 self.end_device();
                 self.device = Some(AgentDevice::start(&request)?);
@@ -187,9 +187,10 @@ impl Agent {
         self.device = None;
     }
 
-    fn claim(&mut self, interfaces: &[String]) -> Result<(), AgentError> {
+    fn claim(&mut self, interfaces: &[String], is_inet6: bool) -> Result<(), AgentError> {
         let claims = interfaces.iter().map(|interface| InterfaceClaim::new(interface));
-        self.claims = claims.collect::<Result<_, _>>()?;
+        let forwarding = is_inet6.then(InterfaceClaim::forwarding_inet6);
+        self.claims = claims.chain(forwarding).collect::<Result<_, _>>()?;
         Ok(())
     }
 
@@ -213,7 +214,10 @@ impl Agent {
     }
 
     /// A host must not forward what it receives: it could have a route for it.
-    fn prepare(&mut self, interfaces: &[String]) -> Result<AgentReply, AgentError> {
+    fn prepare(&mut self, interfaces: &[String], is_inet6: bool) -> Result<AgentReply, AgentError> {
+        if is_inet6 {
+            self.host.forwarding_inet6("0")?;
+        }
         for interface in interfaces {
             self.host.up(interface)?;
             self.host.interface(interface, "forwarding", "0")?;

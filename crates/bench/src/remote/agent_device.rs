@@ -48,8 +48,8 @@ impl AgentDevice {
     }
 }
 
-/// Packets are forwarded by the setting of the interface at which they arrive, so that no other interface is touched. A
-/// source that is only reached through another interface is no reason to drop: `all` and the interface count.
+/// Packets of IPv4 are forwarded by the setting of the interface at which they arrive, so that no other interface is touched;
+/// those of IPv6 by one of the machine. A source that is only reached through another interface is no reason to drop: `all` and the interface count.
 fn set_kernel(request: &DeviceRequest) -> Result<Changes, DeviceError> {
     let mut changes = Changes::default();
     let forwards = if request.kind == DeviceKind::Off { "0" } else { "1" };

@@ -90,12 +90,14 @@ impl RemoteBed {
     fn prepare(&mut self) -> Result<(), RemoteError> {
         for (node, settings) in self.nodes.iter().zip(&self.wiring.inventory.nodes) {
             if let Some(agent) = &node.agent {
-                agent.ask(&AgentRequest::Claim(settings.interface_names()))?;
+                let (interfaces, is_inet6) = (settings.interface_names(), settings.has_inet6());
+                agent.ask(&AgentRequest::Claim { interfaces, is_inet6 })?;
             }
         }
         for (node, settings) in self.nodes.iter_mut().zip(&self.wiring.inventory.nodes) {
             if let (Some(agent), true) = (&node.agent, settings.role.is_host()) {
-                agent.ask(&AgentRequest::Host(settings.interface_names()))?;
+                let (interfaces, is_inet6) = (settings.interface_names(), settings.has_inet6());
+                agent.ask(&AgentRequest::Host { interfaces, is_inet6 })?;
             }
             if !(settings.start.is_empty() && settings.stop.is_empty()) {
                 node.lines = Some(RemoteLines::start(&node.host, &settings.start, &settings.stop)?);

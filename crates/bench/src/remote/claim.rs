@@ -1,4 +1,4 @@
-//! An interface that one measurement uses at a time.
+//! What one measurement uses at a time: an interface, or the machine's forwarding of IPv6.
 
 use std::io::{self, ErrorKind};
 use std::os::linux::net::SocketAddrExt;
@@ -9,6 +9,10 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 pub enum ClaimError {
     #[error("{interface}: another measurement uses this interface; wait until it has ended")]
     Taken { interface: String },
+    #[error(
+        "another measurement sets whether this machine forwards IPv6, which has one switch; wait until it has ended"
+    )]
+    ForwardingTaken,
     #[error("{interface}: {error}")]
     Socket { interface: String, error: io::Error },
 }
@@ -20,7 +24,18 @@ pub struct InterfaceClaim {
     _listener: UnixListener,
 }
 
+/// No interface has a name with a slash.
+const FORWARDING: &str = "ipv6/forwarding";
+
 impl InterfaceClaim {
+    /// The switch by which a machine forwards IPv6.
+    pub fn forwarding_inet6() -> Result<InterfaceClaim, ClaimError> {
+        InterfaceClaim::new(FORWARDING).map_err(|error| match error {
+            ClaimError::Taken { .. } => ClaimError::ForwardingTaken,
+            other => other,
+        })
+    }
+
     pub fn new(interface: &str) -> Result<InterfaceClaim, ClaimError> {
         let bound = SocketAddr::from_abstract_name(format!("fullview-testbed-{interface}"))
             .and_then(|name| UnixListener::bind_addr(&name));
@@ -44,5 +59,12 @@ mod tests {
         assert!(second.to_string().contains("another measurement"), "{second}");
         drop(first);
         InterfaceClaim::new(&name).unwrap();
+    }
+
+    #[test]
+    fn the_switch_of_ipv6_has_one_user() {
+        let _first = InterfaceClaim::forwarding_inet6().unwrap();
+        let second = InterfaceClaim::forwarding_inet6().unwrap_err();
+        assert!(second.to_string().contains("forwards IPv6"), "{second}");
     }
 }

@@ -1,7 +1,7 @@
 //! Counts the packets of a measurement by a line of the inventory that runs pkt-gen, on a node where this program does not run.
 
 use std::cell::RefCell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::error::RemoteError;
 use super::inventory::{InterfaceSettings, NodeSettings};
@@ -15,6 +15,8 @@ const WITHOUT_LIMIT: u64 = 365 * 24 * 3600;
 /// pkt-gen waits for its link before the first report.
 const FIRST_REPORT: Duration = Duration::from_secs(120);
 const REPORT: Duration = Duration::from_secs(30);
+/// So many of them in which packets come, and nothing sends any more.
+const MOST_REPORTS: u32 = 20;
 const KEPT_LINES: usize = 3;
 
 /// A receiver that runs.
@@ -69,10 +71,17 @@ impl CommandReceiver {
     pub fn settled(&self, host: &SshHost) -> Result<u64, RemoteError> {
         self.packets(host)?;
         self.report(host, REPORT)?;
-        let mut quiet = Duration::ZERO;
+        let (mut quiet, mut busy) = (Duration::ZERO, 0);
         while quiet < self.settle || self.will_end() {
             let PktGenReport { packets, microseconds } = self.report(host, REPORT)?;
             quiet = if packets == 0 { quiet + Duration::from_micros(microseconds) } else { Duration::ZERO };
+            busy += u32::from(packets > 0);
+            if busy > MOST_REPORTS {
+                let failure = format!(
+                    "still reports packets after {MOST_REPORTS} reports: something else sends on this wire"
+                );
+                return Err(self.failed(host, failure));
+            }
         }
         Ok(self.state.borrow().packets)
     }
@@ -129,8 +138,9 @@ impl ReceiverRun {
     }
 
     fn next(&mut self, within: Duration) -> Result<ReceiverOutput, RemoteError> {
+        let began = Instant::now();
         loop {
-            let line = match self.command.read(within)? {
+            let line = match self.command.read(within.saturating_sub(began.elapsed()))? {
                 CommandOutput::Ended(status) => return Ok(ReceiverOutput::Ended(status)),
                 CommandOutput::Line(line) => line,
             };

@@ -26,6 +26,12 @@ pub struct DeclaredTuning {
     /// Of every core.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
+    /// Whether cores run two threads: a word of `/sys/devices/system/cpu/smt/control`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smt: Option<String>,
+    /// What the files in `/sys/devices/system/cpu/vulnerabilities` say; only compared, because a machine sets them when it starts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub mitigations: BTreeMap<String, String>,
     /// Lists of cores, by interface.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub interrupt_cores: BTreeMap<String, String>,
@@ -56,6 +62,8 @@ pub enum MachineSetting {
     Ethtool { interface: String, table: EthtoolTable, name: String },
     Sysctl(String),
     Governor,
+    Smt,
+    Mitigation(String),
     InterruptCores(String),
 }
 
@@ -96,10 +104,14 @@ impl DeclaredTuning {
         let sysctl = texts(&self.sysctl, SysctlValue::to_string);
         let sysctl = sysctl.iter().map(|(name, value)| declared(MachineSetting::Sysctl(name.clone()), value));
         let governor = self.governor.iter().map(|value| declared(MachineSetting::Governor, value));
+        let smt = self.smt.iter().map(|value| declared(MachineSetting::Smt, value));
+        let mitigations = self.mitigations.iter();
+        let mitigations =
+            mitigations.map(|(name, value)| declared(MachineSetting::Mitigation(name.clone()), value));
         let cores = self.interrupt_cores.iter();
         let cores = cores
             .map(|(interface, value)| declared(MachineSetting::InterruptCores(interface.clone()), value));
-        sysctl.chain(governor).chain(cores).collect()
+        sysctl.chain(governor).chain(smt).chain(mitigations).chain(cores).collect()
     }
 
     /// Refuses words that are no names of settings: they become paths and arguments of `ethtool`.
@@ -107,7 +119,8 @@ impl DeclaredTuning {
         let named = [self.offloads.keys().collect(), self.flow_control.keys().collect()];
         let counted: [Vec<&String>; 2] = [self.rings.keys().collect(), self.queues.keys().collect()];
         let names: Vec<&String> = named.into_iter().chain(counted).flatten().collect();
-        names.into_iter().chain(self.sysctl.keys()).try_for_each(|name| check_name(name))?;
+        let names = names.into_iter().chain(self.sysctl.keys()).chain(self.mitigations.keys());
+        names.into_iter().try_for_each(|name| check_name(name))?;
         match self.interrupt_cores.keys().find(|interface| !interfaces.contains(interface)) {
             Some(unknown) => Err(format!("`interrupt-cores`: {unknown} is no interface of this node")),
             None => Ok(()),
@@ -155,6 +168,8 @@ impl fmt::Display for MachineSetting {
             },
             MachineSetting::Sysctl(name) => write!(out, "sysctl {name}"),
             MachineSetting::Governor => write!(out, "governor"),
+            MachineSetting::Smt => write!(out, "SMT"),
+            MachineSetting::Mitigation(name) => write!(out, "mitigation {name}"),
             MachineSetting::InterruptCores(interface) => write!(out, "{interface}: cores of its interrupts"),
         }
     }
@@ -170,6 +185,9 @@ mod tests {
 
     #[test]
     fn settings_of_interfaces_are_declared_for_each_of_them() {
+        let more = declared("smt = \"off\"\nmitigations = { spectre_v2 = \"Vulnerable\" }").settings(&[]);
+        let shown: Vec<String> = more.iter().map(|one| format!("{} = {}", one.setting, one.value)).collect();
+        assert_eq!(shown, ["SMT = off", "mitigation spectre_v2 = Vulnerable"]);
         let text =
             "offloads = { gro = false }\nsysctl = { \"net.core.busy_read\" = 0 }\ngovernor = \"performance\"";
         let settings = declared(text).settings(&["in".into(), "out".into()]);
@@ -182,7 +200,11 @@ mod tests {
 
     #[test]
     fn names_that_lead_elsewhere_are_refused() {
-        for wrong in ["offloads = { \"-x\" = true }", "sysctl = { \"net/../kernel\" = 1 }"] {
+        for wrong in [
+            "offloads = { \"-x\" = true }",
+            "sysctl = { \"net/../kernel\" = 1 }",
+            "mitigations = { \"../smt\" = \"x\" }",
+        ] {
             assert!(declared(wrong).check(&[]).is_err(), "{wrong}");
         }
         let elsewhere = declared("interrupt-cores = { eth7 = \"1\" }");

@@ -236,6 +236,11 @@ impl NodeSettings {
         self.interfaces.iter().map(|interface| interface.name.clone()).collect()
     }
 
+    /// Whether an interface has an address of IPv6.
+    pub fn has_inet6(&self) -> bool {
+        self.interfaces.iter().any(|interface| interface.address.family() == Family::Inet6)
+    }
+
     /// Whether packets start at this interface.
     pub fn sends(&self, interface: &InterfaceSettings) -> bool {
         match self.role {
@@ -264,10 +269,11 @@ impl TryFrom<String> for InterfaceNet {
     type Error = String;
 
     fn try_from(text: String) -> Result<InterfaceNet, String> {
-        let parsed = text.split_once('/').and_then(|(address, length)| {
-            let (address, length) = (address.parse::<IpAddr>().ok()?, length.parse().ok()?);
+        let parsed = text.split_once('/').and_then(|(address, digits)| {
+            let (address, length) = (address.parse::<IpAddr>().ok()?, digits.parse::<u8>().ok()?);
             let bits = if address.is_ipv4() { 32 } else { 128 };
-            (1..=bits).contains(&length).then_some(InterfaceNet { address, length })
+            let is_length = (1..=bits).contains(&length) && length.to_string() == digits;
+            is_length.then_some(InterfaceNet { address, length })
         });
         parsed.ok_or_else(|| {
             format!(

@@ -106,6 +106,10 @@ impl MachineSetting {
             MachineSetting::Governor => {
                 entries("/sys/devices/system/cpu").map(|core| core.join("cpufreq/scaling_governor")).collect()
             }
+            MachineSetting::Smt => vec!["/sys/devices/system/cpu/smt/control".into()],
+            MachineSetting::Mitigation(name) => {
+                vec![Path::new("/sys/devices/system/cpu/vulnerabilities").join(name)]
+            }
             MachineSetting::InterruptCores(interface) => {
                 let all = entries(&format!("/sys/class/net/{interface}/device/msi_irqs"));
                 let numbers = all.filter_map(|path| Some(path.file_name()?.to_owned()));

@@ -4,11 +4,12 @@
 //! which sends, counts, and sets the device under test up. An agent, and every line that was run in a host's shell, ends when
 //! its input ends, and puts back what it changed: so does a host whose connection is lost.
 //!
-//! Read the modules in this order: `declared`, `inventory`, `traffic_line`, `wiring`, `traffic_check`, `file`; on the hosts `protocol`, `requests`,
+//! Read the modules in this order: `declared`, `inventory`, `traffic_line`, `wiring`, `traffic_check`, `address_check`, `file`; on the hosts `protocol`, `requests`,
 //! `machine`, `tuning`, `claim`, `journal`, `undo`, `machine_settings`, `agent_device`, `counter`, `marks`, `dut_routes`, `dut_links`, `dut_profile`, `traces`,
 //! `agent`; here `ssh`, `session`, `shell`, `timed_command`, `connection`, `pkt_gen`, `command_sender`, `command_receiver`, `laid_files`, `bed`, `leftovers`, `hooks`, `image_install`, `check`, `remote_device`, `remote_routes`,
 //! `remote_trials`, `remote_failures`, `lab`; `layout`, `drawing`.
 
+mod address_check;
 mod agent;
 mod agent_device;
 mod bed;

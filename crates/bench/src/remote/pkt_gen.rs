@@ -30,6 +30,7 @@ impl PktGenLine {
         let Some((_, counts)) = counts else { return PktGenLine::Other };
         let words: Vec<&str> = counts.split_whitespace().collect();
         match words[..] {
+            [packets, "pkts", ..] if packets.contains('.') => PktGenLine::Rounded,
             [packets, "pkts", ..] => report(packets, &words).map_or(PktGenLine::Other, PktGenLine::Report),
             [_, unit, ..] if unit.ends_with("pkts") => PktGenLine::Rounded,
             _ => PktGenLine::Other,
@@ -99,6 +100,10 @@ mod tests {
             ("998.1 main_thread [1200] 0 pps (0 pkts in 1000998 usec)", of(0, 1_000_998)),
             (
                 "1.5 main_thread [2687] 1.002 Mpps (1.003 Mpkts 480.96 Mbps in 1001002 usec) 2",
+                PktGenLine::Rounded,
+            ),
+            (
+                "1.5 main_thread [2687] 0.000 pps (0.000 pkts 0.000 bps in 1001002 usec) 0.00",
                 PktGenLine::Rounded,
             ),
             ("1.5 main_thread [2687] 99 pps (100 pkts", PktGenLine::Other),

@@ -27,8 +27,12 @@ pub enum AgentRequest {
     Facts,
     /// Sends marks from these interfaces, and listens there.
     Exchange(ExchangeRequest),
-    /// Takes interfaces for this measurement alone, until the agent ends, and puts back what a killed agent left.
-    Claim(Vec<String>),
+    /// Takes interfaces for this measurement alone, until the agent ends, and puts back what a killed agent left; with IPv6
+    /// also the switch by which the machine forwards it.
+    Claim {
+        interfaces: Vec<String>,
+        is_inet6: bool,
+    },
     /// The same for a moment; a dry run only says what a killed agent left.
     Clean {
         interfaces: Vec<String>,
@@ -39,7 +43,10 @@ pub enum AgentRequest {
     /// Settings of the machine and of these interfaces.
     Tuning(Vec<String>),
     /// Prepares the interfaces of a host, until the agent ends.
-    Host(Vec<String>),
+    Host {
+        interfaces: Vec<String>,
+        is_inet6: bool,
+    },
     /// Starts a device, which replaces the one before.
     Device(DeviceRequest),
     /// Packets that the device's program has sent.

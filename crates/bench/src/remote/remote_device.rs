@@ -64,6 +64,7 @@ impl<'l> RemoteDevice<'l> {
         if self.kind == DeviceKind::Off {
             return Ok(());
         }
+        self.await_silence()?;
         let attempts = if self.command().is_some() { COMMANDS } else { ATTEMPTS };
         for _ in 0..attempts {
             let came = self.trial_of(FIRST_LOAD, FIRST_PACKETS)?.received > 0;
@@ -72,6 +73,13 @@ impl<'l> RemoteDevice<'l> {
             }
         }
         Err(RatesError::ForwardsNothing)
+    }
+
+    /// A receiver that counts every frame must not count what the device sends of its own while it is set up.
+    fn await_silence(&self) -> Result<(), RatesError> {
+        let node = &self.bed.nodes[self.bed.wiring.receiving.node];
+        let settled = node.receiver.as_ref().map(|receiver| receiver.settled(&node.host));
+        settled.transpose().map(drop).map_err(hosts)
     }
 
     /// Packets of all further loads go to these addresses in turn; none stands for the receiver's own.

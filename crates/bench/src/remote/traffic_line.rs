@@ -8,7 +8,7 @@ pub struct LineNames {
     pub needed: &'static [&'static str],
 }
 
-/// Of what sends. `pps` and `packets` are 0 for as fast as possible and without end.
+/// Of what sends. `pps` is 0 for as fast as possible.
 pub const SEND: LineNames = LineNames {
     known: &["interface", "pps", "packets", "bytes", "source", "destination", "source-mac", "next-hop-mac"],
     needed: &["pps", "packets"],
@@ -19,7 +19,10 @@ pub const RECEIVE: LineNames = LineNames { known: &["interface"], needed: &[] };
 impl LineNames {
     /// Refuses a line with a name that does not exist, and one without a name that it needs.
     pub fn check(&self, line: &str) -> Result<(), String> {
-        let found = names(line);
+        if line.trim().is_empty() {
+            return Err("it is empty".into());
+        }
+        let found: Vec<&str> = parts(line).filter_map(|(_, name)| name).collect();
         if let Some(unknown) = found.iter().find(|name| !self.known.contains(name)) {
             return Err(format!("there is no {{{unknown}}}; there are {}", braced(self.known)));
         }
@@ -30,19 +33,34 @@ impl LineNames {
 
 /// The line with values.
 pub fn fill(line: &str, values: &[(&str, String)]) -> String {
-    let put = |line: String, (name, value): &(&str, String)| line.replace(&format!("{{{name}}}"), value);
-    values.iter().fold(line.to_owned(), put)
+    let value = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str());
+    parts(line).flat_map(|(text, name)| [text, name.and_then(value).unwrap_or_default()]).collect()
 }
 
 fn braced(names: &[&str]) -> String {
     names.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The words of small letters that stand in braces.
-fn names(line: &str) -> Vec<&str> {
-    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
-    let in_braces = line.split('{').skip(1).filter_map(|part| part.split_once('}'));
-    in_braces.map(|(name, _)| name).filter(is_name).collect()
+/// Pieces of text, each with the name in braces after it. Braces after a dollar sign, and around what is no word, are the
+/// shell's.
+fn parts(line: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let whole = Some(rest).filter(|rest| !rest.is_empty())?;
+        let (end, name, next) = first_name(whole).unwrap_or((whole.len(), None, whole.len()));
+        rest = &whole[next..];
+        Some((&whole[..end], name))
+    })
+}
+
+/// Where the first name begins, the name, and where what follows it begins.
+fn first_name(line: &str) -> Option<(usize, Option<&str>, usize)> {
+    line.match_indices('{').find_map(|(open, _)| {
+        let name = line[open + 1..].split_once('}')?.0;
+        let is_word = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+        let is_name = !name.is_empty() && name.chars().all(is_word) && !line[..open].ends_with('$');
+        is_name.then_some((open, Some(name), open + name.len() + 2))
+    })
 }
 
 #[cfg(test)]
@@ -55,6 +73,11 @@ mod tests {
         let said = SEND.check("pkt-gen -R {pps} -n {packets} -d {target}").unwrap_err();
         assert!(said.starts_with("there is no {target}; there are {interface}, {pps}"), "{said}");
         assert_eq!(SEND.check("pkt-gen").unwrap_err(), "it needs {pps}, {packets}");
+        for wrong in ["{source_mac}", "{Source}", "{ip4}"] {
+            let said = SEND.check(&format!("pkt-gen {{pps}} {{packets}} {wrong}")).unwrap_err();
+            assert!(said.starts_with(&format!("there is no {wrong}")), "{said}");
+        }
+        assert_eq!(RECEIVE.check(" ").unwrap_err(), "it is empty");
         assert_eq!(RECEIVE.check("pkt-gen -f rx"), Ok(()));
         assert!(RECEIVE.check("{pps}").is_err());
     }
@@ -62,6 +85,6 @@ mod tests {
     #[test]
     fn values_take_the_place_of_names() {
         let values = [("pps", "7".to_owned()), ("packets", "70".to_owned())];
-        assert_eq!(fill("a {pps}{packets} ${PPS} {pps}", &values), "a 770 ${PPS} 7");
+        assert_eq!(fill("a {pps}{packets} ${pps} {A,b} {pps}", &values), "a 770 ${pps} {A,b} 7");
     }
 }

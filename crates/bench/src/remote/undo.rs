@@ -103,13 +103,17 @@ impl Changes {
     }
 
     /// Has the machine forward IPv6 or not. The kernel writes this to every interface, so that their values are put back
-    /// after it.
+    /// after it. Routes that routers advertise stay, which the kernel would remove otherwise.
     pub fn forwarding_inet6(&mut self, value: &str) -> Result<(), MachineError> {
         let folder = Path::new("/proc/sys/net/ipv6/conf");
         let failed = |error| MachineError::File { path: folder.into(), error };
         let all = folder.join("all");
         let entries = fs::read_dir(folder).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
         for interface in entries.iter().map(fs::DirEntry::path).filter(|path| *path != all) {
+            let accepts = interface.join("accept_ra");
+            if fs::read_to_string(&accepts).is_ok_and(|value| value.trim() == "1") {
+                self.write(&accepts, "2")?;
+            }
             let path = interface.join("forwarding");
             let before = fs::read_to_string(&path).map_err(failed)?.trim_end().to_owned();
             self.keep(Undo::Write(path, before))?;

@@ -51,7 +51,9 @@ impl Wiring {
             return Err(format!("no interface sends: {HOSTS}"));
         }
         let wiring = Wiring { inventory, wires, dut, sending, receiving, spare };
+        wiring.check_addresses()?;
         wiring.check_ways()?;
+        wiring.check_networks()?;
         wiring.check_devices()?;
         Ok(wiring)
     }
