@@ -214,7 +214,7 @@ fn the_running_router_puts_its_programs_back(engine: &'static str) {
     lab.wait_for_packets();
     assert!(lab.forwarded_by_kernel() > before + 100, "the other program passes packets to the kernel");
     let mut client = connect(&socket(&lab.control));
-    let second = ask(&mut client, r#"{"take-over":{"protocol":1,"process":1}}"#).to_string();
+    let second = ask(&mut client, r#"{"take-over":{"protocol":2,"process":1}}"#).to_string();
     assert!(second.contains("another process is taking its place"), "{second}");
     drop((idle, predecessor));
     assert!(eventually(|| program.output().contains("this one goes on")), "{}", program.output());
@@ -280,7 +280,7 @@ fn a_router_hands_over_only_to_one_that_forwards_as_it_does() {
         assert!(output.contains(refusal) && output.contains("end it, and start this one"), "{output}");
     }
     let later = ask(&mut connect(&socket(&lab.control)), r#"{"take-over":{"protocol":9999,"process":1}}"#);
-    assert!(later["error"].to_string().contains("exchange 1, and the new version"), "{later}");
+    assert!(later["error"].to_string().contains("exchange 2, and the new version"), "{later}");
     let early = ask(&mut connect(&socket(&lab.control)), "\"taken-over\"");
     assert!(early["error"].to_string().contains("ask for that first"), "{early}");
     assert!(program.is_running());
@@ -384,7 +384,7 @@ fn the_fence_of_a_filter_stays_while_the_process_changes() {
     let sender = Sender::start(lab.lab.left.udp("10.0.1.2:0"), |_| Ipv4Addr::new(10, 0, 2, 2));
     let receiver = Receiver::start(blocked);
     let mut next = lab.take_over();
-    next.wait_for("states of its filter are not taken over");
+    next.wait_for("states of its filter go on");
     let mut program = program;
     assert!(eventually(|| !program.is_running()), "{}", program.output());
     thread::sleep(Duration::from_millis(300));

@@ -61,11 +61,16 @@ impl FilterLab {
     /// Starts a router that takes the running one's place.
     #[cfg(feature = "bpf")]
     pub fn take_over(&self) -> Program {
+        self.take_over_between("eth1,eth2")
+    }
+
+    #[cfg(feature = "bpf")]
+    pub fn take_over_between(&self, interfaces: &str) -> Program {
         let rules = self.rules();
         let more = ["--takeover", "--filter", rules.to_str().unwrap()];
         let options = self.options.iter().map(String::as_str);
         let options: Vec<&str> = options.chain(self.control.options()).chain(more).collect();
-        forward(&self.lab.router, "eth1,eth2", &options)
+        forward(&self.lab.router, interfaces, &options)
     }
 
     fn start_between(&self, interfaces: &str) -> Program {
@@ -83,7 +88,7 @@ impl FilterLab {
         socket(&self.lab.right, &format!("10.0.2.2:{port}"))
     }
 
-    fn show(&self, what: &str) -> String {
+    pub fn show(&self, what: &str) -> String {
         let socket = self.control.options()[1].to_owned();
         ask_by_program(socket.as_ref(), &format!("show {what}")).1
     }

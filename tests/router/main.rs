@@ -35,6 +35,8 @@ mod full_view;
 mod handover;
 #[cfg(feature = "bpf")]
 mod handover_faults;
+#[cfg(feature = "bpf")]
+mod handover_states;
 mod ipfix;
 #[cfg(feature = "bpf")]
 mod jumbo;

@@ -6,12 +6,14 @@
 //!
 //! From bottom to top: [`address`], [`packet`] (what a filter sees), [`rule`] (the compiled form), [`address_table`],
 //! [`state`] (the table that one worker owns, and in [`state::flow`] the flows that need no rule), [`ruleset`] (which
-//! decides), and the languages.
+//! decides), [`handover`] (states that another process goes on with), and the languages.
 
 pub mod address;
 pub mod address_table;
 mod brief;
 mod classify;
+mod fields;
+pub mod handover;
 pub mod interfaces;
 pub mod ipfw;
 mod name_number;

@@ -98,10 +98,7 @@ fn lock_free(
 }
 
 fn record_takeover(before: &RunningRouter, shared: &Shared) {
-    let mut text = format!("this router has taken the place of process {}", before.process);
-    if before.filters {
-        text += "; states of its filter are not taken over: connections that only a state passed begin anew";
-    }
+    let text = format!("this router has taken the place of process {}", before.process);
     log::line(&text);
     shared.events.record(EventKind::Router, &text);
 }

@@ -146,7 +146,7 @@ impl RuleSet {
 
     /// Whether a state's last packet is too long ago.
     #[inline(always)]
-    pub(super) fn has_expired(&self, worker: &mut FilterWorker, id: u32, now: u32) -> bool {
+    pub(crate) fn has_expired(&self, worker: &mut FilterWorker, id: u32, now: u32) -> bool {
         self.seems_expired(worker, id, now) && self.has_no_newer_packet(worker, id, now)
     }
 

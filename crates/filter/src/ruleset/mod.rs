@@ -22,5 +22,6 @@ pub use flows::{
     needs_no_windows, recall_flow, renew_flow,
 };
 pub use list::RuleList;
+pub(crate) use parts::RulePlaces;
 pub use parts::{CompileError, Language, RuleSet, RuleSetParts};
 pub use records::{StateRecord, records, remove};

@@ -185,13 +185,8 @@ impl RuleSet {
 
     /// What a worker needs to go on with this rule set after `old`. Rules of equal text are the same rule.
     pub fn adoption(&self, old: &RuleSet) -> Adoption {
-        let mut places = HashMap::<&str, VecDeque<(u32, u8)>>::new();
-        for (place, rule) in self.counted().enumerate() {
-            let timeouts = rule.state.as_ref().map_or(0, |state| state.timeouts as u8);
-            places.entry(&rule.text).or_default().push_back((place as u32, timeouts));
-        }
-        let place = |rule: &CompiledRule| places.get_mut(rule.text.as_str()).and_then(VecDeque::pop_front);
-        let rules = old.counted().map(place).map(|place| place.unwrap_or((NO_RULE, 0))).collect();
+        let mut places = self.rule_places();
+        let rules = old.counted().map(|rule| places.next(&rule.text)).collect();
         Adoption {
             map: Arc::new(RuleMap { rules }),
             counters: Arc::new(RuleCounters::new(self.counted_rules())),
@@ -201,13 +196,35 @@ impl RuleSet {
         }
     }
 
-    fn counted(&self) -> impl Iterator<Item = &CompiledRule> {
+    /// The rules of this set, to be found by those of an older one.
+    pub(crate) fn rule_places(&self) -> RulePlaces<'_> {
+        let mut places = HashMap::<&str, VecDeque<(u32, u8)>>::new();
+        for (place, rule) in self.counted().enumerate() {
+            let timeouts = rule.state.as_ref().map_or(0, |state| state.timeouts as u8);
+            places.entry(&rule.text).or_default().push_back((place as u32, timeouts));
+        }
+        RulePlaces(places)
+    }
+
+    /// The rules that have counters, in the order of their numbers.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = &CompiledRule> {
         self.filter.rules().iter().chain(self.translations.rules())
     }
 
     /// How many rules have counters: the filter rules, then those of translation.
     pub fn counted_rules(&self) -> usize {
         self.filter.rules().len() + self.translations.rules().len()
+    }
+}
+
+/// Rules that no older rule has become yet, by their texts.
+#[derive(Debug)]
+pub(crate) struct RulePlaces<'a>(HashMap<&'a str, VecDeque<(u32, u8)>>);
+
+impl RulePlaces<'_> {
+    /// The index of the rule that the next older rule with this text becomes, and that of its timeouts.
+    pub fn next(&mut self, text: &str) -> (u32, u8) {
+        self.0.get_mut(text).and_then(VecDeque::pop_front).unwrap_or((NO_RULE, 0))
     }
 }
 

@@ -33,7 +33,7 @@ impl RuleCounters {
     }
 
     /// Continues a rule's counts of another rule set.
-    pub(super) fn carry(&self, rule: usize, (before, bytes): (u64, u64)) {
+    pub(crate) fn carry(&self, rule: usize, (before, bytes): (u64, u64)) {
         if let Some([packets, total]) = self.rules.get(rule) {
             packets.store(before, Relaxed);
             total.store(bytes, Relaxed);

@@ -96,14 +96,14 @@ pub struct HotState {
     pub(super) destination_port: u16,
     /// The time of the last packet.
     pub(crate) last: u32,
-    sent: [u32; 2],
-    limit: [u32; 2],
-    window: [u16; 2],
+    pub(super) sent: [u32; 2],
+    pub(super) limit: [u32; 2],
+    pub(super) window: [u16; 2],
     /// Four bits of phase and four of scale for each end.
-    phase_scale: [u8; 2],
+    pub(super) phase_scale: [u8; 2],
     pub(crate) protocol: u8,
     /// See [`StateFlags`].
-    flags: u8,
+    pub(super) flags: u8,
 }
 
 /// The part of a state that is needed when it begins or ends, and by translated packets.
@@ -129,6 +129,9 @@ pub struct ColdState {
     pub timeouts: u8,
     pub generation: u8,
 }
+
+/// In [`ColdState::source`]: the state counts as a connection.
+pub(crate) const CONNECTED: u32 = 1 << 31;
 
 const _: () = assert!(size_of::<HotState>() == 64 && size_of::<ColdState>() == 48);
 

@@ -11,6 +11,7 @@ pub mod flow;
 mod flow_key;
 mod fragments;
 mod hash;
+mod image;
 mod index;
 mod phase;
 mod reload;
@@ -33,7 +34,8 @@ pub use tcp::Tracked;
 pub use timeouts::{MAX_TIMEOUT, Timeouts};
 pub use worker::{FilterWorker, StateSummary, WorkerLimits};
 
-pub(crate) use entry::StateFlags;
+pub(crate) use entry::{CONNECTED, StateFlags};
+pub(crate) use image::StateImage;
 pub(crate) use reload::NO_RULE;
+pub(crate) use sources::SourceImage;
 pub(crate) use table::NewState;
-pub(crate) use worker::CONNECTED;

@@ -45,6 +45,15 @@ struct SourceNode {
     window: u32,
 }
 
+/// A source without its states, as another table can go on with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SourceImage {
+    pub flow: FlowKey,
+    pub rule: u32,
+    pub recent: u32,
+    pub window: u32,
+}
+
 /// A bounded table of sources. A source leaves when its last state does.
 #[derive(Debug)]
 pub struct SourceTable {
@@ -144,6 +153,35 @@ impl SourceTable {
             // As many entries as before: a slot is free.
             let _ = self.index.insert(self.hash(&key), number);
             self.nodes[number as usize] = Some(SourceNode { key, ..node });
+        }
+    }
+
+    /// All sources, with their numbers.
+    pub(crate) fn images(&self) -> impl Iterator<Item = (u32, SourceImage)> {
+        (0..).zip(&self.nodes).filter_map(|(number, node)| {
+            let SourceNode { key: SourceKey { flow, rule }, recent, window, .. } = (*node)?;
+            Some((number, SourceImage { flow, rule, recent, window }))
+        })
+    }
+
+    /// Adds a source with one state, and returns its number, unless the table is full.
+    pub(crate) fn restore(&mut self, image: &SourceImage) -> Option<u32> {
+        let SourceImage { flow, rule, recent, window } = *image;
+        let key = SourceKey { flow, rule };
+        let number = self.free.pop()?;
+        if self.index.insert(self.hash(&key), number).is_err() {
+            self.free.push(number);
+            return None;
+        }
+        self.nodes[number as usize] = Some(SourceNode { key, states: 1, connections: 0, recent, window });
+        Some(number)
+    }
+
+    /// Counts a state that was counted before, in another table.
+    pub(crate) fn count_again(&mut self, number: u32, is_connected: bool) {
+        if let Some(node) = self.nodes.get_mut(number as usize).and_then(Option::as_mut) {
+            node.states = node.states.saturating_add(1);
+            node.connections = node.connections.saturating_add(u32::from(is_connected));
         }
     }
 

@@ -163,9 +163,20 @@ impl StateTable {
     /// Adds a state. The caller has made sure that no state is found by its keys.
     #[inline]
     pub(crate) fn insert(&mut self, new: NewState, hash: u64, now: u32) -> Result<u32, TableFull> {
+        self.insert_entry(HotState::new(new.key, new.flags, now), new.cold, hash)
+    }
+
+    /// Adds a state that is not new. `hash` is that of its first packet's key.
+    #[inline]
+    pub(crate) fn insert_entry(
+        &mut self,
+        hot: HotState,
+        cold: ColdState,
+        hash: u64,
+    ) -> Result<u32, TableFull> {
         let id = self.take_free()?;
-        self.hot[id as usize] = HotState::new(new.key, new.flags, now);
-        self.cold[id as usize] = new.cold;
+        self.hot[id as usize] = hot;
+        self.cold[id as usize] = cold;
         if self.index.insert(hash, id).is_err() {
             self.give_back(id);
             return Err(TableFull);

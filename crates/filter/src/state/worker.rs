@@ -4,13 +4,15 @@ use std::ops::BitXor;
 use std::sync::Arc;
 
 use super::counters::RuleCounters;
+use super::entry::{CONNECTED, ColdState};
 use super::flow::{FamilyFlows, FlowCaches, FlowOffload, PassTrace};
 use super::flow_key::FlowKey;
 use super::fragments::FragmentCache;
 use super::hash::split_mix;
+use super::image::StateImage;
 use super::phase::Phase;
 use super::reload::{Adoption, RuleMaps};
-use super::sources::SourceTable;
+use super::sources::{SourceImage, SourceTable};
 use super::table::StateTable;
 use crate::address::Address;
 use crate::rule::TableId;
@@ -42,8 +44,11 @@ fn flows(states: usize) -> usize {
 /// How many reports of sources wait at most.
 const MOST_OVERLOADS: usize = 64;
 
-/// In [`ColdState::source`](super::ColdState): the state counts as a connection.
-pub(crate) const CONNECTED: u32 = 1 << 31;
+fn increment(counts: &mut [u32], rule: u32) {
+    if let Some(count) = counts.get_mut(rule as usize) {
+        *count += 1;
+    }
+}
 
 fn decrement(counts: &mut [u32], rule: u32) {
     if let Some(count) = counts.get_mut(rule as usize) {
@@ -263,6 +268,26 @@ impl FilterWorker {
         if let Some(number) = (cold.source & !CONNECTED).checked_sub(1) {
             self.release(number, cold.source & CONNECTED != 0);
         }
+    }
+
+    /// Adds a state of another worker, whose rule, source and interface have this worker's numbers. `false` if the table is full.
+    pub(crate) fn restore(&mut self, image: &StateImage) -> bool {
+        let cold = ColdState { generation: self.maps.generation, ..image.cold };
+        let hash = self.states.hash(&image.hot.key());
+        let is_added = self.states.insert_entry(image.hot, cold, hash).is_ok();
+        if is_added {
+            increment(&mut self.rule_states, cold.rule);
+            let source = image.source();
+            source.into_iter().for_each(|number| self.sources.count_again(number, image.is_connected()));
+        }
+        is_added
+    }
+
+    /// Adds a source of another worker with one state, and returns its number, unless there is no room.
+    pub(crate) fn restore_source(&mut self, source: &SourceImage) -> Option<u32> {
+        let number = self.sources.restore(source)?;
+        increment(&mut self.rule_sources, source.rule);
+        Some(number)
     }
 
     /// Stops counting a state that was not made after all.

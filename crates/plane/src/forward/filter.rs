@@ -143,7 +143,7 @@ impl BurstFilter {
     }
 
     /// The rules, and what the worker remembers.
-    pub(super) fn parts(&mut self) -> (&Arc<RuleSet>, &mut FilterWorker) {
+    pub fn parts(&mut self) -> (&Arc<RuleSet>, &mut FilterWorker) {
         (&self.rules, &mut self.worker)
     }
 
@@ -250,6 +250,11 @@ impl BurstFilter {
     /// Reads the time, in milliseconds, from another clock.
     pub fn set_clock(&mut self, clock: fn() -> u64) {
         self.clock = clock;
+    }
+
+    /// The clock that it reads, in milliseconds.
+    pub fn clock(&self) -> fn() -> u64 {
+        self.clock
     }
 
     /// How many packets passed because their flows were known.

@@ -16,6 +16,8 @@ use crate::service::descriptors;
 
 /// How long the router may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// So many bytes are read at once after the last answer.
+const CHUNK: usize = 64 << 10;
 
 /// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +37,19 @@ pub enum AskError {
     /// The router refused the request.
     #[error("{0}")]
     Refused(String),
+}
+
+/// Reads what comes until the other end is closed.
+fn read_to_end(stream: &mut UnixStream, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    let mut bytes = vec![0; CHUNK];
+    loop {
+        match stream.read(&mut bytes) {
+            Ok(0) => return Ok(()),
+            Ok(length) => take(bytes.get(..length).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// A connection to a router.
@@ -92,11 +107,12 @@ impl Client {
         descriptors::peer_user(self.stream.get_ref())
     }
 
-    /// Closes this end of the connection, and waits until the router closes the other one.
-    pub fn close(&mut self) -> Result<(), AskError> {
+    /// Closes this end of the connection, and waits until the router closes the other one. `take` gets the bytes that it sends
+    /// before that.
+    pub fn close(&mut self, take: &mut dyn FnMut(&[u8])) -> Result<(), AskError> {
         let closed = self.stream.get_ref().shutdown(Shutdown::Write);
-        let closed = closed.and_then(|()| self.stream.read_to_end(&mut Vec::new()));
-        closed.map(drop).map_err(|source| self.broken(source))
+        let ended = closed.and_then(|()| read_to_end(self.stream.get_mut(), take));
+        ended.map_err(|source| self.broken(source))
     }
 
     fn broken(&self, source: io::Error) -> AskError {

@@ -33,7 +33,7 @@ pub trait Responder {
     }
 
     /// The client has closed its end of the connection; the other end is closed when this returns.
-    fn end(&mut self) {}
+    fn end(&mut self, _connection: &Timed<'_>) {}
 }
 
 /// Serves the control socket until the service is dropped. `responder` gets the user of the client's process, if it is known.
@@ -73,7 +73,7 @@ fn converse(
                 responder.sent();
             }
             Ok(None) => {
-                responder.end();
+                responder.end(stream.get_ref());
                 return Ok(());
             }
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {

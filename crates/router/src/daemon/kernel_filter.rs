@@ -32,6 +32,13 @@ pub struct KernelFilter {
     opening: bool,
 }
 
+/// A filter that the kernel could still forward past.
+pub struct UnfencedFilter {
+    pub worker: WorkerFilter,
+    wakeup: Wakeup,
+    view: Arc<View>,
+}
+
 /// Refuses an interface whose frames the kernel forwards without a look at their IP headers, past the fence.
 pub fn check_interface(interface: &str) -> Result<(), BadInput> {
     let mpls = fs::read_to_string(format!("/proc/sys/net/mpls/conf/{interface}/input")).unwrap_or_default();
@@ -67,17 +74,22 @@ pub fn check_fence(interfaces: &[String]) -> Result<(), BadInput> {
     )))
 }
 
-impl KernelFilter {
-    /// Makes the rules for the interfaces as they are, and then the fence: wrong rules change nothing in the kernel. Returns
-    /// the worker's half too.
-    pub fn start(
-        options: &FilterOptions,
-        plane: &mut ControlPlane,
-    ) -> Result<(KernelFilter, (WorkerFilter, Wakeup)), DaemonError> {
+impl UnfencedFilter {
+    /// Makes the rules for the interfaces as they are. Wrong rules change nothing in the kernel.
+    pub fn new(options: &FilterOptions, plane: &mut ControlPlane) -> Result<UnfencedFilter, DaemonError> {
         let wakeup = Wakeup::new().map_err(system("making an eventfd"))?;
         let view = plane.mirror.views().current();
+        let worker = start_filter(options, &view.parts().interfaces, plane, wakeup.clone())?;
+        Ok(UnfencedFilter { worker, wakeup, view })
+    }
+
+    /// Makes the fence. Returns the worker's half too.
+    pub fn fence(
+        self,
+        plane: &mut ControlPlane,
+    ) -> Result<(KernelFilter, (WorkerFilter, Wakeup)), DaemonError> {
+        let UnfencedFilter { worker, wakeup, view } = self;
         let interfaces = &view.parts().interfaces;
-        let worker = start_filter(options, interfaces, plane, wakeup.clone())?;
         let facts = facts(interfaces);
         let fence = Fence::raise(fenced_ports(interfaces))?;
         let text = format!(
@@ -92,7 +104,9 @@ impl KernelFilter {
         let view = plane.mirror.views().current();
         Ok((KernelFilter { fence, view, facts, opening: false }, (worker, wakeup)))
     }
+}
 
+impl KernelFilter {
     /// Makes fence and rules again if interfaces or their addresses are others. New interfaces forward when the worker has
     /// taken the rules about them.
     pub fn follow(&mut self, plane: &mut ControlPlane) -> Result<(), DaemonError> {

@@ -15,6 +15,7 @@ use super::error::{DaemonError, system};
 use super::host_driver::HostDriver;
 use super::query_queue::QueryQueue;
 use super::state::{HandoverState, RouterState};
+use super::successor::Successor;
 use crate::events::EventKind;
 use crate::follow::Statistics;
 
@@ -55,7 +56,7 @@ pub trait DataPath<S>: HandOver {
     fn follow(&mut self, plane: &mut ControlPlane, source: &mut S) -> Result<(), DaemonError>;
 
     /// Ends forwarding; returns what was counted. If another process takes over, what it uses too stays.
-    fn stop(self, is_taken_over: bool) -> Result<RouterCounts, DaemonError>;
+    fn stop(self, successor: Option<Successor<'_>>) -> Result<RouterCounts, DaemonError>;
 }
 
 /// What a router counted until its end.
@@ -90,14 +91,18 @@ impl<S: ControlSource, P: DataPath<S>> RunRouter for Daemon<S, P> {
     fn run(mut self: Box<Self>, stop: &AtomicBool) -> Result<RouterCounts, DaemonError> {
         let greeting = self.source.greeting(&self.plane);
         self.plane.log.line(self.plane.now(), EventKind::Router, &greeting);
-        while !stop.load(Ordering::Relaxed) && self.handover != HandoverState::Done {
+        while !stop.load(Ordering::Relaxed) && !matches!(self.handover, HandoverState::Done(_)) {
             wait(&self.plane, &self.source, &self.queries)?;
             self.source.advance(&mut self.plane)?;
             self.serve();
             self.path.follow(&mut self.plane, &mut self.source)?;
         }
         let Daemon { plane, source, path, handover, .. } = *self;
-        let counts = path.stop(handover == HandoverState::Done)?;
+        let successor = match handover {
+            HandoverState::Done(connection) => Some(Successor { plane: &plane, connection }),
+            HandoverState::None | HandoverState::Begun => None,
+        };
+        let counts = path.stop(successor)?;
         source.summary(&plane);
         Ok(counts)
     }

@@ -34,6 +34,7 @@ mod neighbor_refresh;
 mod neighbor_resolution;
 mod plan_events;
 mod ports;
+mod predecessor_states;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod program_choice;
 #[cfg(not(all(feature = "bpf", target_os = "linux")))]
@@ -47,6 +48,7 @@ mod retry;
 mod running_filter;
 mod standalone;
 mod state;
+mod successor;
 mod wakeup;
 mod watch_hub;
 mod worker_path;
@@ -74,13 +76,14 @@ pub use error::DaemonError;
 pub use event_log::is_rebuild;
 pub use filter_handle::FilterUnanswered;
 pub use interface_lock::{InterfaceLocks, lock};
-use kernel_filter::KernelFilter;
+use kernel_filter::UnfencedFilter;
 use kernel_source::KernelSource;
 use kernel_split::KernelSplit;
 use main_loop::Daemon;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 use main_loop::DataPath;
 pub use main_loop::{RouterCounts, RunRouter};
+use predecessor_states::end_predecessor;
 use program_choice::ProgramChoice;
 pub use punts::{PuntCount, PuntCounts};
 pub use query_queue::{QueryError, QueryHandle, QueryQueue, open as open_query_queue};
@@ -137,8 +140,8 @@ pub fn start(
     predecessor: Option<&mut Predecessor>,
 ) -> Result<Box<dyn RunRouter>, DaemonError> {
     if let Some(config) = &options.standalone {
-        predecessor.map_or(Ok(()), |predecessor| predecessor.end(&options.interfaces))?;
-        return Ok(Box::new(standalone::start(options, config, queries, &shared.hub, &shared.events)?));
+        let shared = (&*shared.hub, &shared.events);
+        return Ok(Box::new(standalone::start(options, config, queries, shared, predecessor)?));
     }
     shared.events.record(EventKind::Router, &choice.line);
     match &choice.engine {
@@ -174,11 +177,15 @@ fn by_workers(
     let mut source = KernelSource::new(options.netlink_buffer, taken_over(options, choice))?;
     source.fill(&mut plane, &queries, stop)?;
     check_takeover(predecessor.as_deref(), stop)?;
+    let filter = options.filter.as_ref().map(|filter| UnfencedFilter::new(filter, &mut plane));
+    let mut filter = filter.transpose()?;
     // The ports of two routers would both forward every packet. In between, the kernel forwards.
-    predecessor.map_or(Ok(()), |predecessor| predecessor.end(&options.interfaces))?;
+    if let Some(predecessor) = predecessor {
+        let worker = filter.as_mut().map(|filter| &mut filter.worker);
+        end_predecessor(predecessor, &options.interfaces, worker, &plane)?;
+    }
     let (count, ports) = (options.workers, options.ports.clone());
-    let filter = options.filter.as_ref().map(|filter| KernelFilter::start(filter, &mut plane)).transpose()?;
-    let (filter, of_worker) = filter.unzip();
+    let (filter, of_worker) = filter.map(|filter| filter.fence(&mut plane)).transpose()?.unzip();
     // Samples are of all packets, so all packets have to meet the worker.
     let may_share = !hub.is_sampling();
     let kernel_flows = options.filter.as_ref().filter(|_| may_share).map_or(0, |filter| filter.kernel_flows);

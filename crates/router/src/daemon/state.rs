@@ -1,6 +1,8 @@
 //! The router's state, as queries find it.
 
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fullview_plane::forward::EnforceableRules;
@@ -35,14 +37,14 @@ pub enum ReconfigureError {
 }
 
 /// How far another process has taken this router's place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub enum HandoverState {
     #[default]
     None,
     /// A process has asked for it, and this router forwards.
     Begun,
-    /// That process forwards, and this one ends.
-    Done,
+    /// That process forwards, or will, and this one ends. The connection with it, if there is one.
+    Done(Option<Arc<UnixStream>>),
 }
 
 /// The state that a query may read and change, borrowed from the router's thread.
@@ -103,7 +105,7 @@ impl RouterState<'_> {
 
     /// Begins to hand over; `false` if another process takes over already.
     pub fn begin_handover(&mut self) -> bool {
-        let may_begin = *self.handover == HandoverState::None;
+        let may_begin = matches!(self.handover, HandoverState::None);
         if may_begin {
             *self.handover = HandoverState::Begun;
         }
@@ -126,9 +128,9 @@ impl RouterState<'_> {
         self.path.take_back()
     }
 
-    /// The other process forwards, and this router ends.
-    pub fn end_handover(&mut self) {
-        *self.handover = HandoverState::Done;
+    /// The other process forwards, and this router ends. It sends the states of its filter by `connection`.
+    pub fn end_handover(&mut self, connection: Option<Arc<UnixStream>>) {
+        *self.handover = HandoverState::Done(connection);
     }
 
     /// The filter, if there is one.

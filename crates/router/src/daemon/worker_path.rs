@@ -10,6 +10,7 @@ use super::kernel_source::KernelSource;
 use super::link_alarm::LinkAlarm;
 use super::main_loop::{DataPath, RouterCounts};
 use super::punts::PuntCounts;
+use super::successor::Successor;
 use super::workers::KernelWorkers;
 use crate::events::EventKind;
 
@@ -70,9 +71,12 @@ impl DataPath<KernelSource> for WorkerPath {
     }
 
     /// A router that takes over puts its own fence in the place of this one.
-    fn stop(self, is_taken_over: bool) -> Result<RouterCounts, DaemonError> {
-        let counters = self.workers.stop()?;
-        self.filter.filter(|_| !is_taken_over).map_or(Ok(()), KernelFilter::end)?;
+    fn stop(self, successor: Option<Successor<'_>>) -> Result<RouterCounts, DaemonError> {
+        let (counters, filter) = self.workers.stop()?;
+        match successor {
+            Some(successor) => successor.send_states(filter),
+            None => self.filter.map_or(Ok(()), KernelFilter::end)?,
+        }
         Ok(RouterCounts::Workers(Box::new(counters)))
     }
 }

@@ -217,11 +217,11 @@ impl KernelWorkers {
         Ok(())
     }
 
-    /// Ends the workers for good; returns what they counted.
-    pub fn stop(mut self) -> Result<Counters, DaemonError> {
+    /// Ends the workers for good; returns what they counted, and the filter.
+    pub fn stop(mut self) -> Result<(Counters, Option<WorkerFilter>), DaemonError> {
         self.end()?;
         self.memory.log_returned();
-        Ok(self.counters)
+        Ok((self.counters, self.filter))
     }
 }
 

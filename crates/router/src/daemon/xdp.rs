@@ -26,6 +26,7 @@ use super::main_loop::{DataPath, RouterCounts};
 use super::program_choice::ProgramChoice;
 use super::program_counts;
 use super::punts::{PuntCount, PuntCounts, by_reason};
+use super::successor::Successor;
 use super::watch_hub::WatchHub;
 use super::xdp_devices::{DeviceReader, DeviceState, TagPlace};
 use crate::events::{EventKind, RecentEvents};
@@ -241,7 +242,7 @@ impl DataPath<KernelSource> for XdpPath {
     }
 
     /// A router that takes over has the links too, so that they stay.
-    fn stop(mut self, _is_taken_over: bool) -> Result<RouterCounts, DaemonError> {
+    fn stop(mut self, _successor: Option<Successor<'_>>) -> Result<RouterCounts, DaemonError> {
         self.end()?;
         Ok(RouterCounts::Program(named(&self.earlier)))
     }

@@ -2,6 +2,7 @@
 //! before the client forwards, the router takes back what it handed over and goes on; afterwards, the router ends.
 
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -47,6 +48,8 @@ enum Progress {
     Finishing,
     /// The other process forwards, and was answered.
     Done,
+    /// This router ends.
+    Ended,
 }
 
 impl HandoverSession {
@@ -103,6 +106,19 @@ impl HandoverSession {
         }
     }
 
+    /// The other process waits for the end of this one, and for states on `connection`.
+    pub fn end(mut self, connection: Option<UnixStream>) {
+        self.progress = Progress::Ended;
+        self.end_router(connection);
+    }
+
+    fn end_router(&self, connection: Option<UnixStream>) {
+        self.record(&format!("process {} has taken this router's place; this one ends", self.process));
+        let connection = connection.map(Arc::new);
+        // If it cannot be asked, it ends already.
+        let _ = ask(&self.queries, move |state| state.end_handover(connection));
+    }
+
     /// Whether the router ends with this session.
     pub fn is_done(&self) -> bool {
         self.progress == Progress::Done
@@ -116,13 +132,12 @@ impl HandoverSession {
 
 impl Drop for HandoverSession {
     fn drop(&mut self) {
-        let process = self.process;
-        if self.is_done() {
-            self.record(&format!("process {process} has taken this router's place; this one ends"));
-            // If it cannot be asked, it ends already.
-            let _ = ask(&self.queries, |state| state.end_handover());
-            return;
+        match self.progress {
+            Progress::Ended => return,
+            Progress::Done => return self.end_router(None),
+            Progress::Begun | Progress::Finishing => {}
         }
+        let process = self.process;
         self.record(&format!("process {process} has not taken this router's place; this one goes on"));
         if let Ok(Err(error)) = ask(&self.queries, |state| state.take_back().map_err(describe_error)) {
             log::warning(&error);

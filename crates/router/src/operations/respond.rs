@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use crate::mirror::Mirror;
 use fullview_filter::ruleset::RuleSet;
@@ -25,7 +26,11 @@ use crate::control::takeover::TakeoverQuery;
 use crate::control::{Answer, status};
 use crate::daemon::{QueryHandle, RouterState, Shared, WatchHub, WatchSession, WatchedPacket};
 use crate::events::{RecentEvent, RecentEvents, micros};
+use crate::service::Timed;
 use crate::telemetry::metrics::{self, Scrape};
+
+/// How long the process that takes over may take for each piece of the states.
+const TIME_FOR_STATES: Duration = Duration::from_secs(10);
 
 /// Answers one client. The client's watch ends with it.
 pub struct ClientResponder {
@@ -197,8 +202,9 @@ impl Responder for ClientResponder {
     }
 
     /// The process that takes over sees the end of this one by the end of the connection.
-    fn end(&mut self) {
-        if self.handover.take().is_some_and(|session| session.is_done()) {
+    fn end(&mut self, connection: &Timed<'_>) {
+        if let Some(session) = self.handover.take().filter(HandoverSession::is_done) {
+            session.end(connection.share(TIME_FOR_STATES).ok());
             loop {
                 thread::park();
             }

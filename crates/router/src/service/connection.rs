@@ -17,6 +17,11 @@ pub trait Connection: io::Read + io::Write + Send {
         None
     }
 
+    /// Another descriptor of it.
+    fn share(&self) -> io::Result<UnixStream> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Sends descriptors with the first of these bytes; returns how many bytes were sent.
     fn send_with(&self, _bytes: &[u8], _descriptors: &[OwnedFd]) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
@@ -26,6 +31,10 @@ pub trait Connection: io::Read + io::Write + Send {
 impl Connection for UnixStream {
     fn peer_user(&self) -> Option<u32> {
         descriptors::peer_user(self).ok()
+    }
+
+    fn share(&self) -> io::Result<UnixStream> {
+        self.try_clone()
     }
 
     fn send_with(&self, bytes: &[u8], descriptors: &[OwnedFd]) -> io::Result<usize> {

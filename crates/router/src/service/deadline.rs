@@ -3,6 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
@@ -28,6 +29,13 @@ impl<'a> Timed<'a> {
     pub fn send_with(&mut self, bytes: &[u8], descriptors: &[OwnedFd]) -> io::Result<usize> {
         self.limit()?;
         self.connection.send_with(bytes, descriptors)
+    }
+
+    /// Another descriptor of the connection, by which each system call has this time.
+    pub fn share(&self, timeout: Duration) -> io::Result<UnixStream> {
+        let stream = self.connection.share()?;
+        stream.set_write_timeout(Some(timeout))?;
+        Ok(stream)
     }
 
     /// Limits the next system call to the time that is left.

@@ -15,6 +15,7 @@ use super::filter_start::start_filter;
 use super::host_driver::HostDriver;
 use super::main_loop::Daemon;
 use super::plan_events::{PortState, with_planned_addresses};
+use super::predecessor_states::end_predecessor;
 use super::query_queue::QueryQueue;
 use super::running_filter::WorkerFilter;
 use super::wakeup::Wakeup;
@@ -23,18 +24,19 @@ use crate::events::RecentEvents;
 use crate::filter::FilterError;
 use crate::host::channel::Wake;
 use crate::options::{RouterOptions, StandaloneConfig};
+use crate::takeover::Predecessor;
 use carrier::CarrierMonitor;
 use ports::OpenPorts;
 use source::StandaloneSource;
 use workers::StandaloneWorkers;
 
-/// Opens the ports, and starts the workers.
+/// Opens the ports, and starts the workers. The router whose place this one takes ends first.
 pub fn start(
     options: &RouterOptions,
     config: &StandaloneConfig,
     queries: QueryQueue,
-    hub: &WatchHub,
-    events: &Arc<RecentEvents>,
+    (hub, events): (&WatchHub, &Arc<RecentEvents>),
+    predecessor: Option<&mut Predecessor>,
 ) -> Result<Daemon<StandaloneSource, StandaloneWorkers>, DaemonError> {
     let wakeup = || Wakeup::new().map_err(system("making an eventfd"));
     let (router, worker) = (wakeup()?, wakeup()?);
@@ -46,12 +48,15 @@ pub fn start(
     let mut source = StandaloneSource::new(host, &mut plane, &config.plan, wakeups);
     let wake: Wake = Arc::new(move || router.notify());
     let ends = source.host.connect(options.workers, &wake);
+    let mut filter = start_planned_filter(options, config, &mut plane, source.host.ports(), worker.clone())?;
+    if let Some(predecessor) = predecessor {
+        end_predecessor(predecessor, &options.interfaces, filter.as_mut(), &plane)?;
+    }
     let opened = OpenPorts::open(options, &config.plan)?;
     let of_first = opened.ports.first().into_iter().flatten().flatten();
     let lines = options.interfaces.iter().zip(of_first).zip(source.host.ports());
     let carriers = CarrierMonitor::of(lines.map(|((name, port), state)| (name, port, state.up)))?;
     source.monitor(carriers);
-    let filter = start_planned_filter(options, config, &mut plane, source.host.ports(), worker.clone())?;
     let path = StandaloneWorkers::start(opened, ends, &options.ports, &plane.mirror, filter, worker, hub);
     Ok(Daemon::new(plane, source, path, queries))
 }

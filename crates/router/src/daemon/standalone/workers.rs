@@ -11,6 +11,7 @@ use crate::daemon::error::DaemonError;
 use crate::daemon::main_loop::{DataPath, RouterCounts};
 use crate::daemon::ports::AnyPort;
 use crate::daemon::running_filter::{RunningFilter, WorkerFilter};
+use crate::daemon::successor::Successor;
 use crate::daemon::wakeup::Wakeup;
 use crate::daemon::watch_hub::WatchHub;
 use crate::daemon::worker_thread::{WorkerParts, WorkerThread};
@@ -53,14 +54,16 @@ impl StandaloneWorkers {
         StandaloneWorkers { threads, _redirect: redirect }
     }
 
-    /// Ends all workers; returns what they counted.
-    fn end(&mut self) -> Result<Counters, DaemonError> {
+    /// Ends all workers; returns what they counted, and the filter of the only one.
+    fn end(&mut self) -> Result<(Counters, Option<WorkerFilter>), DaemonError> {
         self.threads.iter().for_each(WorkerThread::stop);
-        let mut counters = Counters::new(0);
+        let (mut counters, mut filter) = (Counters::new(0), None);
         for thread in self.threads.drain(..) {
-            counters.add(&thread.join()?.result?);
+            let ended = thread.join()?;
+            filter = filter.or(ended.filter);
+            counters.add(&ended.result?);
         }
-        Ok(counters)
+        Ok((counters, filter))
     }
 }
 
@@ -81,8 +84,12 @@ impl DataPath<StandaloneSource> for StandaloneWorkers {
         Err(DaemonError::NoPortLeft)
     }
 
-    fn stop(mut self, _is_taken_over: bool) -> Result<RouterCounts, DaemonError> {
-        Ok(RouterCounts::Workers(Box::new(self.end()?)))
+    fn stop(mut self, successor: Option<Successor<'_>>) -> Result<RouterCounts, DaemonError> {
+        let (counters, filter) = self.end()?;
+        if let Some(successor) = successor {
+            successor.send_states(filter);
+        }
+        Ok(RouterCounts::Workers(Box::new(counters)))
     }
 }
 

@@ -1,0 +1,126 @@
+use super::FORMAT;
+use super::message::{MAX_MESSAGE, MessageKind, put_message};
+use crate::fields::PutFields;
+use crate::ruleset::RuleSet;
+use crate::state::{FilterWorker, SourceImage, StateImage};
+
+/// So many bytes are sent at once, or one message more.
+const CHUNK: usize = 64 << 10;
+/// A rule with a longer text is not recognized; its states stay without it.
+const LONGEST_TEXT: usize = MAX_MESSAGE - 16;
+
+/// Sends what `worker` remembers in chunks of bounded size, and returns how many states that are. `interfaces` has the names
+/// of the interfaces by their numbers. An error of `send` ends it.
+pub fn export<E>(
+    set: &RuleSet,
+    worker: &mut FilterWorker,
+    now: u64,
+    interfaces: &[String],
+    send: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<u32, E> {
+    // Known flows have counts and times that their states lack.
+    worker.end_flows();
+    let mut chunks = Chunks { bytes: Vec::with_capacity(2 * CHUNK), send };
+    chunks.put(MessageKind::Format, |to| to.put(FORMAT.to_le_bytes()))?;
+    put_rules(set, worker, &mut chunks)?;
+    put_interfaces(interfaces, &mut chunks)?;
+    put_sources(worker, now as u32, &mut chunks)?;
+    let states = put_states(set, worker, now as u32, &mut chunks)?;
+    chunks.put(MessageKind::End, |_| {})?;
+    chunks.flush()?;
+    Ok(states)
+}
+
+/// Messages that wait until they are worth a call of `send`.
+struct Chunks<S> {
+    bytes: Vec<u8>,
+    send: S,
+}
+
+impl<E, S: FnMut(&[u8]) -> Result<(), E>> Chunks<S> {
+    fn put(&mut self, kind: MessageKind, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), E> {
+        put_message(&mut self.bytes, kind, fill);
+        if self.bytes.len() < CHUNK { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> Result<(), E> {
+        (self.send)(&self.bytes)?;
+        self.bytes.clear();
+        Ok(())
+    }
+}
+
+fn put_rules<E, S: FnMut(&[u8]) -> Result<(), E>>(
+    set: &RuleSet,
+    worker: &FilterWorker,
+    chunks: &mut Chunks<S>,
+) -> Result<(), E> {
+    for (index, rule) in set.counted().enumerate() {
+        let (packets, bytes) = worker.counters().get(index);
+        let text = &rule.text[..rule.text.floor_char_boundary(LONGEST_TEXT)];
+        chunks.put(MessageKind::Rule, |to| {
+            to.put(packets.to_le_bytes());
+            to.put(bytes.to_le_bytes());
+            to.extend_from_slice(text.as_bytes());
+        })?;
+    }
+    Ok(())
+}
+
+fn put_interfaces<E, S: FnMut(&[u8]) -> Result<(), E>>(
+    interfaces: &[String],
+    chunks: &mut Chunks<S>,
+) -> Result<(), E> {
+    let mut names = interfaces.iter();
+    names.try_for_each(|name| chunks.put(MessageKind::Interface, |to| to.extend_from_slice(name.as_bytes())))
+}
+
+fn put_sources<E, S: FnMut(&[u8]) -> Result<(), E>>(
+    worker: &FilterWorker,
+    now: u32,
+    chunks: &mut Chunks<S>,
+) -> Result<(), E> {
+    let mut sources = worker.sources().images();
+    sources.try_for_each(|(number, source)| {
+        chunks.put(MessageKind::Source, |to| put_source(number, &source, now, to))
+    })
+}
+
+fn put_source(number: u32, source: &SourceImage, now: u32, to: &mut Vec<u8>) {
+    let SourceImage { flow, rule, recent, window } = source;
+    to.put(number.to_le_bytes());
+    to.put(flow.source.0.to_le_bytes());
+    to.put(flow.destination.0.to_le_bytes());
+    to.put(flow.source_port.to_le_bytes());
+    to.put(flow.destination_port.to_le_bytes());
+    to.put(flow.protocol.to_le_bytes());
+    to.put(rule.to_le_bytes());
+    to.put(recent.to_le_bytes());
+    to.put(now.wrapping_sub(*window).to_le_bytes());
+}
+
+fn put_states<E, S: FnMut(&[u8]) -> Result<(), E>>(
+    set: &RuleSet,
+    worker: &mut FilterWorker,
+    now: u32,
+    chunks: &mut Chunks<S>,
+) -> Result<u32, E> {
+    let mut count = 0;
+    for id in 0..worker.states.used_entries() {
+        let Some(image) = living_state(set, worker, now, id) else { continue };
+        chunks.put(MessageKind::State, |to| image.write(now, to))?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// The state of an entry, with the numbers of the current rules; `None` if the entry is free or the state is over.
+fn living_state(set: &RuleSet, worker: &mut FilterWorker, now: u32, id: u32) -> Option<StateImage> {
+    if !worker.states.get(id).0.is_used() {
+        return None;
+    }
+    worker.settle(id);
+    let is_over = set.has_expired(worker, id, now);
+    let (hot, cold) = worker.states.get(id);
+    (!is_over).then_some(StateImage { hot: *hot, cold: *cold })
+}

@@ -1,0 +1,206 @@
+use std::collections::HashMap;
+
+use super::message::{MessageKind, ReceivedMessage, next_message};
+use super::{FORMAT, ImportError};
+use crate::address::Address;
+use crate::fields::Fields;
+use crate::packet::NO_INTERFACE;
+use crate::ruleset::{RulePlaces, RuleSet};
+use crate::state::{FilterWorker, FlowKey, NO_RULE, SourceImage, StateImage};
+
+/// More rules than a router could compile are the input of a broken process.
+const MOST_RULES: usize = 1 << 22;
+/// Interfaces have numbers of 16 bits.
+const MOST_INTERFACES: usize = 1 << 16;
+
+/// What became of the states of another process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImportSummary {
+    /// States that go on.
+    pub states: u32,
+    /// Those among them whose rule is gone.
+    pub without_rule: u32,
+    /// States that the table, or that of the sources, had no room for.
+    pub no_room: u32,
+    /// States that hold on one interface only, which is gone.
+    pub no_interface: u32,
+}
+
+/// Takes the states of another process, message by message.
+pub struct StateImport<'a> {
+    worker: &'a mut FilterWorker,
+    places: RulePlaces<'a>,
+    interface_of: &'a dyn Fn(&str) -> Option<u16>,
+    now: u32,
+    /// The rules, interfaces and sources of this process, by the numbers that the other one has for them.
+    rules: Vec<(u32, u8)>,
+    interfaces: Vec<Option<u16>>,
+    sources: HashMap<u32, u32>,
+    progress: ImportProgress,
+    /// The beginning of a message whose rest must come.
+    pending: Vec<u8>,
+    /// The bytes of whole messages.
+    taken: u64,
+    summary: ImportSummary,
+}
+
+/// How far the messages have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ImportProgress {
+    Nothing,
+    Begun,
+    Ended,
+}
+
+impl<'a> StateImport<'a> {
+    /// An import into a worker that has no states yet. `interface_of` says which number an interface has here.
+    pub fn new(
+        set: &'a RuleSet,
+        worker: &'a mut FilterWorker,
+        interface_of: &'a dyn Fn(&str) -> Option<u16>,
+    ) -> StateImport<'a> {
+        StateImport {
+            worker,
+            places: set.rule_places(),
+            interface_of,
+            now: 0,
+            rules: Vec::new(),
+            interfaces: Vec::new(),
+            sources: HashMap::new(),
+            progress: ImportProgress::Nothing,
+            pending: Vec::new(),
+            taken: 0,
+            summary: ImportSummary::default(),
+        }
+    }
+
+    /// Takes further bytes, which have come at this time.
+    ///
+    /// # Errors
+    /// They are no messages of this format. The states that came before stay; no further bytes may follow.
+    pub fn feed(&mut self, now: u64, bytes: &[u8]) -> Result<(), ImportError> {
+        self.now = now as u32;
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.extend_from_slice(bytes);
+        let mut rest = &pending[..];
+        while let Some(message) = next_message(rest).map_err(|_| self.damaged())? {
+            rest = &rest[message.length..];
+            self.take(message)?;
+        }
+        let whole = pending.len() - rest.len();
+        pending.drain(..whole);
+        self.pending = pending;
+        Ok(())
+    }
+
+    /// Ends the import, also after an error.
+    ///
+    /// # Errors
+    /// Not all messages have come. The states of the others stay.
+    pub fn finish(self) -> (ImportSummary, Result<(), ImportError>) {
+        let StateImport { worker, sources, progress, taken, summary, .. } = self;
+        // While they were taken, each source counted one state more, so that none ended before its states had come.
+        sources.into_values().for_each(|number| worker.release_source(number));
+        let is_whole = matches!(progress, ImportProgress::Ended);
+        (summary, if is_whole { Ok(()) } else { Err(ImportError::EndsEarly(taken)) })
+    }
+
+    fn damaged(&self) -> ImportError {
+        ImportError::Damaged(self.taken)
+    }
+
+    fn take(&mut self, message: ReceivedMessage<'_>) -> Result<(), ImportError> {
+        let ReceivedMessage { kind, fields, length } = message;
+        let taken = match (self.progress, kind) {
+            (ImportProgress::Nothing, MessageKind::Format) => return self.begin(fields, length),
+            (ImportProgress::Begun, MessageKind::Rule) => self.take_rule(fields),
+            (ImportProgress::Begun, MessageKind::Interface) => self.take_interface(fields),
+            (ImportProgress::Begun, MessageKind::Source) => self.take_source(fields),
+            (ImportProgress::Begun, MessageKind::State) => self.take_state(fields),
+            (ImportProgress::Begun, MessageKind::End) => {
+                self.progress = ImportProgress::Ended;
+                Some(())
+            }
+            _ => None,
+        };
+        taken.ok_or_else(|| self.damaged())?;
+        self.taken += length as u64;
+        Ok(())
+    }
+
+    fn begin(&mut self, mut fields: Fields<'_>, length: usize) -> Result<(), ImportError> {
+        let format = fields.u32().ok_or_else(|| self.damaged())?;
+        if format != FORMAT {
+            return Err(ImportError::OtherFormat(format));
+        }
+        self.progress = ImportProgress::Begun;
+        self.taken += length as u64;
+        Ok(())
+    }
+
+    fn take_rule(&mut self, mut fields: Fields<'_>) -> Option<()> {
+        let counts = (fields.u64()?, fields.u64()?);
+        let place = self.places.next(fields.text()?);
+        self.worker.counters().carry(place.0 as usize, counts);
+        (self.rules.len() < MOST_RULES).then(|| self.rules.push(place))
+    }
+
+    fn take_interface(&mut self, fields: Fields<'_>) -> Option<()> {
+        let number = (self.interface_of)(fields.text()?);
+        (self.interfaces.len() < MOST_INTERFACES).then(|| self.interfaces.push(number))
+    }
+
+    fn take_source(&mut self, mut fields: Fields<'_>) -> Option<()> {
+        let number = fields.u32()?;
+        let mut source = read_source(&mut fields, self.now)?;
+        fields.end()?;
+        source.rule = self.rule(source.rule).0;
+        if let Some(place) = self.worker.restore_source(&source)
+            && let Some(before) = self.sources.insert(number, place)
+        {
+            self.worker.release_source(before);
+        }
+        Some(())
+    }
+
+    fn take_state(&mut self, mut fields: Fields<'_>) -> Option<()> {
+        let mut image = StateImage::read(&mut fields, self.now)?;
+        fields.end()?;
+        (image.cold.rule, image.cold.timeouts) = self.rule(image.cold.rule);
+        let interface = self.interfaces.get(usize::from(image.cold.interface)).copied().flatten();
+        image.cold.interface = interface.unwrap_or(NO_INTERFACE);
+        if image.hot.is_if_bound() && interface.is_none() {
+            self.summary.no_interface += 1;
+        } else if self.find_source(&mut image) && self.worker.restore(&image) {
+            self.summary.states += 1;
+            self.summary.without_rule += u32::from(image.cold.rule == NO_RULE);
+        } else {
+            self.summary.no_room += 1;
+        }
+        Some(())
+    }
+
+    /// Gives a state the number that its source has here. `false` if there was no room for the source.
+    fn find_source(&self, image: &mut StateImage) -> bool {
+        let Some(number) = image.source() else { return true };
+        let place = self.sources.get(&number);
+        place.into_iter().for_each(|place| image.set_source(*place));
+        place.is_some()
+    }
+
+    fn rule(&self, number: u32) -> (u32, u8) {
+        self.rules.get(number as usize).copied().unwrap_or((NO_RULE, 0))
+    }
+}
+
+fn read_source(fields: &mut Fields<'_>, now: u32) -> Option<SourceImage> {
+    let flow = FlowKey {
+        source: Address(fields.u128()?),
+        destination: Address(fields.u128()?),
+        source_port: fields.u16()?,
+        destination_port: fields.u16()?,
+        protocol: fields.u8()?,
+    };
+    let (rule, recent) = (fields.u32()?, fields.u32()?);
+    Some(SourceImage { flow, rule, recent, window: now.wrapping_sub(fields.u32()?) })
+}

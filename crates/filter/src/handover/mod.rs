@@ -1,0 +1,30 @@
+//! The states of a worker as bytes, with which the worker of another process goes on.
+//!
+//! The bytes are messages, each with its kind and its length: first the version of the format, then the rules, interfaces and
+//! sources that states refer to, then the states, at last the end. The receiver maps each of them as it comes, so that both
+//! sides need memory for one message and for the numbers of rules, interfaces and sources. Rules are found by their texts, as
+//! in a reload; interfaces by their names. Fragments and known flows are not among it: packets make them again.
+
+mod export;
+mod import;
+mod message;
+
+pub use export::export;
+pub use import::{ImportSummary, StateImport};
+pub use message::MAX_MESSAGE;
+
+/// The version of the format. Another one is needed whenever a message, or the meaning of a field, changes.
+pub const FORMAT: u32 = 1;
+
+/// Why states cannot be taken from another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImportError {
+    #[error(
+        "its states have format {0}, and this version reads {FORMAT}; have both processes run the same version"
+    )]
+    OtherFormat(u32),
+    #[error("the states that it sends make no sense at byte {0}; this is a bug")]
+    Damaged(u64),
+    #[error("the states that it sends end early, at byte {0}")]
+    EndsEarly(u64),
+}

@@ -1,0 +1,153 @@
+//! A new process goes on with the states of the running router's filter: connections that only a state passes go on.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+use fullview_testnet::{ANSWER, Node, Program, eventually, may_run};
+
+use crate::handover::{PROGRAMS, TAKEN};
+use crate::kernel_filter::FilterLab;
+
+/// The packets of a connection pass by its states only, except for the first one.
+const PF: &str = "block all
+pass in on eth1 inet proto tcp to port 4080 flags S/SA keep state
+pass out on eth2 inet proto tcp to port 4080 flags S/SA keep state
+";
+
+/// The same rules behind others, one of which is for the same packets.
+const OTHER_PF: &str = "block all
+pass in on eth2 inet proto udp to port 4000 keep state
+pass in on eth1 inet proto tcp to port 4080 flags S/SA keep state
+pass out on eth2 inet proto tcp to port 4080 flags S/SA keep state
+";
+
+const IPFW: &str = "add check-state
+add allow tcp from any to any 4080 in recv eth1 setup keep-state
+add deny ip from any to any
+";
+
+/// Bytes that pass the connection each time: many segments, and windows that move.
+const BYTES: usize = 100_000;
+
+/// A connection to a host that sends everything back.
+pub struct EchoedConnection {
+    client: TcpStream,
+    server: thread::JoinHandle<()>,
+}
+
+impl EchoedConnection {
+    pub fn open(from: &Node, to: &Node, address: &'static str) -> EchoedConnection {
+        let listener = to.run(move || TcpListener::bind(address).unwrap());
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut bytes = vec![0; 10_000];
+            while let Ok(length @ 1..) = stream.read(&mut bytes) {
+                stream.write_all(&bytes[..length]).unwrap();
+            }
+        });
+        let connect = move || TcpStream::connect_timeout(&address.parse().unwrap(), ANSWER);
+        let client = from.run(connect).unwrap();
+        client.set_read_timeout(Some(ANSWER)).unwrap();
+        EchoedConnection { client, server }
+    }
+
+    /// Sends bytes and waits until they have come back.
+    pub fn carries(&mut self) {
+        let sent: Vec<u8> = (0..BYTES).map(|at| at as u8).collect();
+        let mut writer = self.client.try_clone().unwrap();
+        let copy = sent.clone();
+        let writing = thread::spawn(move || writer.write_all(&copy));
+        let mut back = vec![0; BYTES];
+        self.client.read_exact(&mut back).unwrap();
+        writing.join().unwrap().unwrap();
+        assert!(back == sent);
+    }
+
+    pub fn close(self) {
+        drop(self.client);
+        self.server.join().unwrap();
+    }
+}
+
+/// Takes the place of the router, which hands over so many states.
+fn take_over(lab: &FilterLab, mut before: Program, states: &str) -> Program {
+    let mut next = lab.take_over();
+    next.wait_for(TAKEN);
+    assert!(eventually(|| !before.is_running()), "{}", before.output());
+    let handed = before.output();
+    assert!(handed.contains(&format!("{states} states of the filter were handed over")), "{handed}");
+    let taken = next.output();
+    assert!(taken.contains(&format!("{states} states of its filter go on")), "{taken}");
+    next
+}
+
+fn a_connection_goes_on(language: &str, rules: &str, states: &str) {
+    let lab = FilterLab::new(language, rules);
+    let mut program = lab.start();
+    let mut connection = EchoedConnection::open(&lab.lab.left, &lab.lab.right, "10.0.2.2:4080");
+    connection.carries();
+    for _ in 0..3 {
+        program = take_over(&lab, program, states);
+        connection.carries();
+    }
+    let shown = lab.show("states --protocol tcp");
+    assert!(shown.contains("10.0.2.2:4080") && shown.contains("ESTABLISHED"), "{shown}");
+    connection.close();
+    let (code, output) = program.end("TERM");
+    assert_eq!(code, Some(0), "{output}");
+}
+
+#[test]
+fn a_connection_that_only_states_pass_goes_on() {
+    if may_run(&[&PROGRAMS[..], &["nft"]].concat()) {
+        a_connection_goes_on("pf", PF, "2");
+        a_connection_goes_on("ipfw", IPFW, "1");
+    }
+}
+
+#[test]
+fn states_keep_their_rules_and_interfaces_where_these_have_other_numbers() {
+    if !may_run(&[&PROGRAMS[..], &["nft"]].concat()) {
+        return;
+    }
+    let lab = FilterLab::new("pf", &format!("set state-policy if-bound\n{PF}"));
+    let mut program = lab.start();
+    let mut connection = EchoedConnection::open(&lab.lab.left, &lab.lab.right, "10.0.2.2:4080");
+    connection.carries();
+    let rules_of = || {
+        let shown = lab.show("states --protocol tcp");
+        let rules = shown.split(", rule ").skip(1).map(|after| after.lines().next().unwrap().to_owned());
+        (rules.collect::<Vec<_>>(), shown)
+    };
+    assert_eq!(rules_of().0, ["1", "2"]);
+    lab.write(&format!("set state-policy if-bound\n{OTHER_PF}"));
+    let mut next = lab.take_over_between("eth2,eth1");
+    next.wait_for("2 states of its filter go on");
+    assert!(eventually(|| !program.is_running()), "{}", program.output());
+    connection.carries();
+    let (rules, shown) = rules_of();
+    assert_eq!(rules, ["2", "3"], "{shown}");
+    assert!(shown.contains("in on eth1, only there") && shown.contains("out on eth2, only there"), "{shown}");
+    connection.close();
+    next.end("TERM");
+}
+
+/// This shows that the connections of the other tests need their states.
+#[test]
+fn a_restart_ends_connections() {
+    if !may_run(&[&PROGRAMS[..], &["nft"]].concat()) {
+        return;
+    }
+    let lab = FilterLab::new("pf", PF);
+    let program = lab.start();
+    let mut connection = EchoedConnection::open(&lab.lab.left, &lab.lab.right, "10.0.2.2:4080");
+    connection.carries();
+    program.end("KILL");
+    let next = lab.start();
+    let client = &mut connection.client;
+    client.set_read_timeout(Some(std::time::Duration::from_secs(2))).unwrap();
+    client.write_all(b"more").unwrap();
+    assert!(client.read(&mut [0; 4]).is_err(), "{}", lab.show("states"));
+    next.end("TERM");
+}
