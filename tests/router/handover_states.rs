@@ -1,13 +1,15 @@
 //! A new process goes on with the states of the running router's filter: connections that only a state passes go on.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
 
 use fullview_testnet::{ANSWER, Node, Program, eventually, may_run};
 
-use crate::handover::{PROGRAMS, TAKEN};
+use crate::datagrams::{passes, socket};
+use crate::handover::{PROGRAMS, SOME, TAKEN};
 use crate::kernel_filter::FilterLab;
+use crate::traffic::{Receiver, Sender, lost, twice};
 
 /// The packets of a connection pass by its states only, except for the first one.
 const PF: &str = "block all
@@ -131,6 +133,35 @@ fn states_keep_their_rules_and_interfaces_where_these_have_other_numbers() {
     assert!(shown.contains("in on eth1, only there") && shown.contains("out on eth2, only there"), "{shown}");
     connection.close();
     next.end("TERM");
+}
+
+/// A program in the kernel forwards most of them. While no process forwards, the fence drops them.
+#[test]
+fn answers_pass_again_when_the_new_process_forwards() {
+    if !may_run(&[&PROGRAMS[..], &["nft"]].concat()) {
+        return;
+    }
+    let lab = FilterLab::new("pf", crate::kernel_filter::PF);
+    let mut program = lab.start();
+    let (asking, answering) = (socket(&lab.lab.left, "10.0.1.2:9"), lab.right(4000));
+    assert!(eventually(|| passes(&asking, &answering)), "{}", program.output());
+    let (sender, receiver) =
+        (Sender::start(answering, |_| Ipv4Addr::new(10, 0, 1, 2)), Receiver::start(asking));
+    for _ in 0..3 {
+        receiver.wait_for(SOME);
+        program = take_over(&lab, program, "2");
+        receiver.wait_for(SOME);
+    }
+    let (sent, arrived) = (sender.end(), receiver.end());
+    println!("{} of {sent} packets, a thousand a second, were lost", lost(sent, &arrived).len());
+    assert_eq!(twice(&arrived), [0; 0]);
+    let shown = lab.show("states --protocol udp");
+    let count = |line: &str| line.split(", ").find_map(|part| part.strip_suffix(" packets")?.parse().ok());
+    let counts: Vec<usize> = shown.lines().filter_map(count).collect();
+    // The sockets of both hosts may lose some, and the states count the question.
+    let expected = arrived.len() + 1..=sent as usize + 5;
+    assert!(counts.iter().all(|packets| expected.contains(packets)), "{expected:?}: {shown}");
+    program.end("TERM");
 }
 
 /// This shows that the connections of the other tests need their states.

@@ -7,6 +7,8 @@ mod filter_operation;
 mod filter_states;
 mod filter_tables;
 mod filter_trace;
+#[cfg(feature = "bpf")]
+mod handover;
 mod links;
 mod nat;
 mod operation;
@@ -93,15 +95,21 @@ impl Standalone {
         router.wait_for("forwarding");
         router.wait_for("control: ");
         let lab = Standalone { left, right, third, home, router, folder };
-        for (host, name, side) in [(&lab.left, "left", 1), (&lab.right, "right", 2), (&lab.third, "third", 3)]
+        lab.connect_hosts();
+        lab
+    }
+
+    /// Moves the interfaces to the hosts, which get addresses and routes.
+    fn connect_hosts(&self) {
+        for (host, name, side) in
+            [(&self.left, "left", 1), (&self.right, "right", 2), (&self.third, "third", 3)]
         {
-            lab.hand_over(name, host);
+            self.hand_over(name, host);
             host.ip(&format!("addr add 10.0.{side}.2/24 dev eth0"));
             host.ip(&format!("addr add 2001:db8:{side}::2/64 dev eth0 nodad"));
             host.ip(&format!("route add default via 10.0.{side}.1"));
             host.ip(&format!("-6 route add default via 2001:db8:{side}::1"));
         }
-        lab
     }
 
     /// Moves an interface to a host, and waits until the router reports that the link is up.

@@ -1,0 +1,96 @@
+//! Rules and interfaces that have other numbers, or none.
+
+use fullview_filter::handover::ImportSummary;
+use fullview_filter::packet::{Direction, Packet, Pass};
+use fullview_filter::state::WorkerLimits;
+
+use crate::{Firewall, address};
+
+const FEW: u32 = 8;
+
+fn out_by(interface: u16, port: u16) -> Packet {
+    let pass = Pass { direction: Direction::Out, interface, received_on: 0 };
+    Packet::udp(pass, (address("10.0.0.1"), 5000), (address("198.51.100.2"), port))
+}
+
+fn answer(packet: &Packet) -> Packet {
+    let pass = Pass { direction: Direction::In, ..packet.pass };
+    let ends = [packet.destination, packet.source];
+    Packet::udp(pass, (ends[0], packet.destination_port), (ends[1], packet.source_port))
+}
+
+/// The states and the packets of each rule of the text. The set begins with a rule of its own.
+fn counts(firewall: &Firewall) -> Vec<(u32, u64)> {
+    let counters = firewall.worker.counters();
+    let packets = (0..counters.len()).map(|rule| counters.get(rule).0);
+    firewall.worker.rule_states().iter().copied().zip(packets).skip(1).collect()
+}
+
+#[test]
+fn states_keep_rules_that_have_other_numbers() {
+    let rule = "pass out proto udp to port 53 keep state (max 1, udp.first 5)";
+    let mut before = Firewall::new(&format!("block all\n{rule}\n"), FEW);
+    assert!(before.passes(&out_by(1, 53)));
+    let other = "pass out proto udp to port 54 keep state (max 1, udp.first 300)";
+    let (mut after, summary) =
+        before.succeeded_by(Firewall::new(&format!("block all\n{other}\n{rule}\n"), FEW));
+    assert_eq!(summary, ImportSummary { states: 1, ..ImportSummary::default() });
+    assert_eq!(counts(&after), [(0, 0), (0, 0), (1, 1)]);
+    assert!(
+        !after.passes(&Packet { source_port: 1, ..out_by(1, 53) }),
+        "the rule has as many states as it may"
+    );
+    after.wait(4_999);
+    assert!(after.passes(&answer(&out_by(1, 53))));
+    after.wait(30_000);
+    assert!(!after.passes(&answer(&out_by(1, 53))), "it lives as long as the timeouts of its rule say");
+    assert_eq!(counts(&after), [(0, 1), (0, 0), (0, 3)]);
+}
+
+#[test]
+fn states_stay_without_a_rule_that_is_gone() {
+    let mut before = Firewall::new("block all\npass out proto udp keep state (max-src-states 4)\n", FEW);
+    assert!(before.passes(&out_by(1, 53)) && before.passes(&out_by(1, 54)));
+    let (mut after, summary) = before.succeeded_by(Firewall::new("block all\n", FEW));
+    assert_eq!(summary, ImportSummary { states: 2, without_rule: 2, ..ImportSummary::default() });
+    assert!(after.passes(&answer(&out_by(1, 53))) && !after.passes(&out_by(1, 55)));
+    assert_eq!((counts(&after), after.worker.sources().len()), (vec![(0, 1)], 1));
+    after.wait(120_000);
+    assert_eq!((after.worker.states().len(), after.worker.sources().len()), (0, 0));
+}
+
+#[test]
+fn states_keep_interfaces_that_have_other_numbers() {
+    let rules = "set state-policy if-bound\nblock all\npass out proto udp keep state\n";
+    let mut before = Firewall::new(rules, FEW);
+    assert!(before.passes(&out_by(1, 53)) && before.passes(&out_by(2, 54)));
+    let limits = WorkerLimits { states: FEW, ..WorkerLimits::default() };
+    let (mut after, summary) = before.succeeded_by(Firewall::between(&["em1", "new0"], rules, limits, 2));
+    assert_eq!(summary, ImportSummary { states: 1, no_interface: 1, ..ImportSummary::default() });
+    assert!(after.passes(&answer(&out_by(0, 54))));
+    assert!(!after.passes(&answer(&out_by(1, 54))) && !after.passes(&answer(&out_by(1, 53))));
+}
+
+#[test]
+fn states_beyond_the_room_are_counted() {
+    let rules = "block all\npass out proto udp keep state (max-src-states 9)\n";
+    let mut before = Firewall::new(rules, FEW);
+    (1..=FEW as u16).for_each(|port| assert!(before.passes(&out_by(1, port))));
+    let (after, summary) = before.succeeded_by(Firewall::new(rules, 3));
+    assert_eq!(summary, ImportSummary { states: 3, no_room: 5, ..ImportSummary::default() });
+    assert_eq!((counts(&after), after.worker.sources().len()), (vec![(0, 0), (3, 8)], 1));
+    let limits = WorkerLimits { states: FEW, sources: 0, ..WorkerLimits::default() };
+    let (after, summary) = before.succeeded_by(Firewall::between(&crate::NAMES, rules, limits, 2));
+    assert_eq!(summary, ImportSummary { no_room: FEW, ..ImportSummary::default() });
+    assert!(after.worker.states().is_empty());
+}
+
+#[test]
+fn states_that_are_over_are_not_handed_over() {
+    let mut before = Firewall::new("pass all\n", FEW);
+    assert!(before.passes(&out_by(1, 53)));
+    before.now += 60_001;
+    assert!(before.passes(&out_by(1, 54)));
+    assert_eq!(before.worker.states().len(), 2);
+    assert_eq!(before.succeeded_by(Firewall::new("pass all\n", FEW)).1.states, 1);
+}
