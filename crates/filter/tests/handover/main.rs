@@ -70,6 +70,13 @@ impl Firewall {
         Firewall { set, worker, now: 1000, names }
     }
 
+    /// Goes on with other rules.
+    pub fn reload(&mut self, rules: &str) {
+        let set = Firewall::new(rules, 1).set;
+        self.worker.adopt(set.adoption(&self.set));
+        self.set = set;
+    }
+
     pub fn check(&mut self, packet: &Packet) -> Decision {
         self.set.check(&mut self.worker, self.now, &mut packet.clone())
     }

@@ -48,6 +48,18 @@ fn states_keep_rules_that_have_other_numbers() {
 }
 
 #[test]
+fn states_keep_the_rules_of_a_reload_before() {
+    let (one, two) =
+        ("pass out proto udp to port 53 keep state\n", "pass out proto udp to port 54 keep state\n");
+    let mut before = Firewall::new(&format!("block all\n{one}"), FEW);
+    assert!(before.passes(&out_by(1, 53)));
+    before.reload(&format!("block all\n{two}{one}"));
+    let (after, summary) = before.succeeded_by(Firewall::new(&format!("{one}block all\n{two}"), FEW));
+    assert_eq!(summary, ImportSummary { states: 1, ..ImportSummary::default() });
+    assert_eq!(counts(&after), [(1, 1), (0, 0), (0, 0)]);
+}
+
+#[test]
 fn states_stay_without_a_rule_that_is_gone() {
     let mut before = Firewall::new("block all\npass out proto udp keep state (max-src-states 4)\n", FEW);
     assert!(before.passes(&out_by(1, 53)) && before.passes(&out_by(1, 54)));

@@ -94,6 +94,24 @@ fn a_whole_conversation_passes_before_and_after() {
     }
 }
 
+#[test]
+fn the_connections_of_a_source_count_for_its_rate() {
+    let rules = "block all\npass in on em1 inet proto tcp flags S/SA keep state (max-src-conn-rate 1/30)\n";
+    let connects = |firewall: &mut Firewall, conversations: &mut Conversations, flow| {
+        [(true, Content::Open), (false, Content::Open), (true, Content::Data(0))].iter().all(
+            |(from_client, content)| firewall.passes(&conversations.packet(flow, *from_client, *content)),
+        )
+    };
+    let mut conversations = Conversations::default();
+    let mut before = Firewall::new(rules, STATES);
+    assert!(connects(&mut before, &mut conversations, 0));
+    before.wait(20_000);
+    let (mut after, _) = before.succeeded_by(Firewall::new(rules, STATES));
+    assert!(!connects(&mut after, &mut conversations, 3), "another connection of the same source");
+    after.wait(10_000);
+    assert!(connects(&mut after, &mut conversations, 3));
+}
+
 fn rewrite(firewall: &mut Firewall, packet: &Packet) -> Rewrite {
     match firewall.check(packet).verdict {
         Verdict::Translate(rewrite) => rewrite,

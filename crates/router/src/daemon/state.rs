@@ -37,7 +37,7 @@ pub enum ReconfigureError {
 }
 
 /// How far another process has taken this router's place.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub enum HandoverState {
     #[default]
     None,
