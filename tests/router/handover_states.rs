@@ -1,13 +1,15 @@
 //! A new process goes on with the states of the running router's filter: connections that only a state passes go on.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::thread;
+use std::time::Duration;
 
 use fullview_testnet::{ANSWER, Node, Program, eventually, may_run};
 
+use crate::control::{ask, connect};
 use crate::datagrams::{passes, socket};
-use crate::handover::{PROGRAMS, SOME, TAKEN};
+use crate::handover::{self, PROGRAMS, SOME, TAKEN};
 use crate::kernel_filter::FilterLab;
 use crate::traffic::{Receiver, Sender, lost, twice};
 
@@ -164,6 +166,77 @@ fn answers_pass_again_when_the_new_process_forwards() {
     program.end("TERM");
 }
 
+/// Two states for each of so many flows are several times what the connection of the takeover can hold.
+const FLOWS: u16 = 5000;
+
+/// A router with many states.
+fn with_many_states(lab: &FilterLab) -> Program {
+    let program = lab.start();
+    let from = socket(&lab.lab.left, "10.0.1.2:5000");
+    let counted = |line: &str| line.contains("states") && line.contains(&format!("{}", 2 * FLOWS));
+    assert!(eventually(|| {
+        for port in 1..=FLOWS {
+            from.send_to(b"x", ("10.0.2.2", port)).unwrap();
+            if port % 100 == 0 {
+                thread::sleep(Duration::from_millis(2));
+            }
+        }
+        lab.show("filter").lines().any(counted)
+    }));
+    program
+}
+
+const MANY: &str = "pass in on eth1 inet proto udp keep state\npass out on eth2 inet proto udp keep state\n";
+
+#[test]
+fn many_states_go_on() {
+    if may_run(&[&PROGRAMS[..], &["nft"]].concat()) {
+        let lab = FilterLab::new("pf", &format!("block all\n{MANY}"));
+        let program = with_many_states(&lab);
+        let program = take_over(&lab, program, &(2 * FLOWS).to_string());
+        take_over(&lab, program, &(2 * FLOWS).to_string()).end("TERM");
+    }
+}
+
+#[test]
+fn a_router_ends_although_the_new_process_takes_no_states() {
+    if !may_run(&[&PROGRAMS[..], &["nft"]].concat()) {
+        return;
+    }
+    let lab = FilterLab::new("pf", &format!("block all\n{MANY}"));
+    let mut program = with_many_states(&lab);
+    let mut client = connect(&handover::socket(&lab.control));
+    let begun = ask(&mut client, r#"{"take-over":{"protocol":2,"process":1}}"#);
+    assert!(begun["error"].is_null(), "{begun}");
+    ask(&mut client, "\"taken-over\"");
+    client.get_mut().shutdown(Shutdown::Write).unwrap();
+    assert!(eventually(|| !program.is_running()), "{}", program.output());
+    let output = program.output();
+    assert!(output.contains("the states of the filter cannot be handed over"), "{output}");
+}
+
+#[test]
+fn rules_with_an_error_leave_the_running_router_as_it_is() {
+    if !may_run(&[&PROGRAMS[..], &["nft"]].concat()) {
+        return;
+    }
+    let lab = FilterLab::new("pf", PF);
+    let mut program = lab.start();
+    let mut connection = EchoedConnection::open(&lab.lab.left, &lab.lab.right, "10.0.2.2:4080");
+    lab.write("pass everything\n");
+    let rules = lab.rules();
+    let options = ["--filter-language", "pf", "--filter", rules.to_str().unwrap(), "--takeover"];
+    let arguments =
+        [&["forward", "--interfaces", "eth1,eth2"], &options[..], &lab.control.options()].concat();
+    let mut next = lab.lab.router.start(env!("CARGO_BIN_EXE_fullview"), &arguments);
+    assert!(eventually(|| !next.is_running()));
+    assert!(next.output().contains("rules:1:6"), "{}", next.output());
+    assert!(program.is_running() && lab.has_fence(), "{}", program.output());
+    connection.carries();
+    connection.close();
+    program.end("TERM");
+}
+
 /// This shows that the connections of the other tests need their states.
 #[test]
 fn a_restart_ends_connections() {
@@ -177,7 +250,7 @@ fn a_restart_ends_connections() {
     program.end("KILL");
     let next = lab.start();
     let client = &mut connection.client;
-    client.set_read_timeout(Some(std::time::Duration::from_secs(2))).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
     client.write_all(b"more").unwrap();
     assert!(client.read(&mut [0; 4]).is_err(), "{}", lab.show("states"));
     next.end("TERM");

@@ -23,8 +23,17 @@ pass in on em0 inet proto udp to port 80 tag marked keep state
 /// Few enough that the table is full at times.
 const STATES: u32 = 8;
 
-/// All that both workers must agree about; times are ages.
-fn remembered(firewall: &mut Firewall) -> (Vec<(String, u32)>, Vec<u32>, usize, Vec<(u64, u64)>) {
+/// All that both workers must agree about.
+#[derive(Debug, PartialEq)]
+struct WorkerSummary {
+    /// Each without its time, and its age.
+    states: Vec<(String, u32)>,
+    rule_states: Vec<u32>,
+    sources: usize,
+    counters: Vec<(u64, u64)>,
+}
+
+fn remembered(firewall: &mut Firewall) -> WorkerSummary {
     let now = firewall.now as u32;
     let described = |state: StateSummary| {
         (format!("{:?}", StateSummary { last: 0, ..state }), now.wrapping_sub(state.last))
@@ -33,7 +42,8 @@ fn remembered(firewall: &mut Firewall) -> (Vec<(String, u32)>, Vec<u32>, usize, 
     states.sort();
     let worker = &firewall.worker;
     let counters = (0..worker.counters().len()).map(|rule| worker.counters().get(rule)).collect();
-    (states, worker.rule_states().to_vec(), worker.sources().len(), counters)
+    let (rule_states, sources) = (worker.rule_states().to_vec(), worker.sources().len());
+    WorkerSummary { states, rule_states, sources, counters }
 }
 
 fn run(firewalls: &mut [&mut Firewall], conversations: &mut Conversations, step: Step) -> Option<Packet> {
