@@ -40,7 +40,7 @@ pub enum AskError {
 }
 
 /// Reads what comes until the other end is closed.
-fn read_to_end(stream: &mut UnixStream, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+fn read_to_end(stream: &mut impl Read, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
     let mut bytes = vec![0; CHUNK];
     loop {
         match stream.read(&mut bytes) {
@@ -111,7 +111,7 @@ impl Client {
     /// before that.
     pub fn close(&mut self, take: &mut dyn FnMut(&[u8])) -> Result<(), AskError> {
         let closed = self.stream.get_ref().shutdown(Shutdown::Write);
-        let ended = closed.and_then(|()| read_to_end(self.stream.get_mut(), take));
+        let ended = closed.and_then(|()| read_to_end(&mut self.stream, take));
         ended.map_err(|source| self.broken(source))
     }
 
