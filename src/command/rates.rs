@@ -117,6 +117,9 @@ fn check_size(args: &RatesArgs, family: Family) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The shortest trial in which several senders of other programs begin at once, in seconds.
+const TOGETHER: f64 = 2.0;
+
 /// Refuses what a line that sends or receives cannot do.
 fn check_traffic(args: &RatesArgs, wiring: &Wiring) -> anyhow::Result<()> {
     let both = [("--latency", args.latency), ("--convergence", args.convergence.is_some())];
@@ -128,6 +131,13 @@ fn check_traffic(args: &RatesArgs, wiring: &Wiring) -> anyhow::Result<()> {
     let sent = sent.into_iter().filter(|_| wiring.has_send_line());
     let has_line = wiring.has_send_line() || wiring.has_receive_line();
     let refused = both.into_iter().filter(|_| has_line).chain(sent).find(|(_, is_asked)| *is_asked);
+    let has_several = wiring.has_send_line() && wiring.sending.len() > 1;
+    ensure!(
+        !has_several || args.trial_seconds >= TOGETHER,
+        BadInput(format!(
+            "--trial-seconds: lines of several hosts do not begin at once to the millisecond; give {TOGETHER} or more"
+        ))
+    );
     refused.map_or(Ok(()), |(option, _)| {
         Err(BadInput(format!(
             "{option}: this needs fullview's own generator, and its receiver for \

@@ -23,8 +23,8 @@ def norm(value, plain, unit):
     return f"{value:.{0 if plain else 3}f} {scale}{unit}"
 
 
-def say(what):
-    print(f"{time.time() % 1000:.6f} {what}", file=sys.stderr, flush=True)
+def say(what, shift=0):
+    print(f"{(time.time() + shift) % 1000:.6f} {what}", file=sys.stderr, flush=True)
 
 
 def total(word, packets, length, seconds, plain):
@@ -54,14 +54,22 @@ def frame(given):
 
 
 def send(given, link):
-    """Each thread keeps to the rate for itself."""
+    """Each thread keeps to the rate for itself. Only with -o, a shift of the clock, it begins with a second."""
     rate, wanted = int(given["R"]) * int(given.get("p", 1)), int(given["n"])
     packet = frame(given)
     burst = max(1, rate // 300) if rate else 512
+    shift = float(given.get("o", 0))
+    say("sender_body [1611] start, fd 3 main_fd 3", shift)
     began, sent = time.time(), 0
+    if rate and "o" in given:
+        for _ in range(4):
+            say("main [3276] as many lines as pkt-gen prints", shift)
+            time.sleep(0.05)
+        began = int(began + shift) + 2 - shift
+        time.sleep(max(0, began - time.time()))
     while sent < wanted:
-        while rate and time.time() < began + sent / rate:
-            pass
+        if rate:
+            time.sleep(max(0, began + sent / rate - time.time()))
         for _ in range(min(burst, wanted - sent)):
             link.send(packet)
             sent += 1

@@ -12,7 +12,7 @@ use crate::remote::{PROGRAMS, command, fullview, mrr, said, write};
 const SEND: &str = "pkt-gen -N -f tx -i {interface} -R {pps} -n {packets} -l {bytes} -s {source} -d {destination}:9 \
                     -S {source-mac} -D {next-hop-mac}";
 const RECEIVE: &str = "pkt-gen -N -f rx -i {interface} -T 100";
-const SHORT: [&str; 15] = [
+const SHORT: [&str; 11] = [
     "rates",
     "--testbed",
     "lab.toml",
@@ -22,13 +22,10 @@ const SHORT: [&str; 15] = [
     "--json",
     "--repetitions",
     "1",
-    "--trial-seconds",
-    "0.1",
-    "--most-seconds",
-    "1",
     "--most-load",
     "3000",
 ];
+const TIMES: [&str; 4] = ["--trial-seconds", "0.1", "--most-seconds", "1"];
 
 const ATTEMPTS: usize = 3;
 
@@ -80,7 +77,7 @@ fn hosts() -> SshHosts {
 /// Measures with these lines; without one that sends, by the program's own generator.
 fn measure(hosts: &SshHosts, send: &str, receive: &str, more: &[&str]) -> Output {
     prepare(hosts, send, receive);
-    let done = fullview(hosts, &[&SHORT[..], more].concat());
+    let done = fullview(hosts, &[&SHORT[..], &TIMES, more].concat());
     hosts.assert_idle();
     done
 }
@@ -183,9 +180,54 @@ fn frames_that_come_without_end_end_the_measurement() {
     let words: Vec<&str> = noise.split(' ').collect();
     let _noise = hosts.host("dut").node.start(words[0], &words[1..]);
     prepare(&hosts, SEND, RECEIVE);
-    let done = fullview(&hosts, &[&SHORT[..], &["--devices", "kernel"]].concat());
+    let done = fullview(&hosts, &[&SHORT[..], &TIMES, &["--devices", "kernel"]].concat());
     let text = said(&done);
     assert!(done.status.code() == Some(1) && text.contains("something else sends on this wire"), "{text}");
+}
+
+/// Two hosts that send, the second with a clock of its own.
+fn two_senders(shift: &str, more: &[&str]) -> Output {
+    let hosts = SshHosts::start(&["sender", "second", "dut", "receiver"]);
+    let [sender, second, dut, receiver] =
+        ["sender", "second", "dut", "receiver"].map(|name| &hosts.host(name).node);
+    cable((sender, "eth1"), (dut, "in"));
+    cable((second, "eth1"), (dut, "in2"));
+    cable((dut, "out"), (receiver, "eth1"));
+    fs::write(hosts.path("pkt-gen.py"), include_str!("pkt-gen.py")).unwrap();
+    prepare(&hosts, &format!("{SEND} -o 0"), RECEIVE);
+    let text = fs::read_to_string(hosts.path("lab.toml")).unwrap();
+    let line =
+        text.lines().find(|line| line.starts_with("send")).unwrap().replace("-o 0", &format!("-o {shift}"));
+    let quiet = "start = [\"sysctl -q -w net.ipv6.conf.all.disable_ipv6=1\"]";
+    let node = format!(
+        "[[nodes]]\nname = \"second\"\nhost = \"second\"\nrole = \"sender\"\nagent = false\n{line}\n{quiet}\n\
+         interfaces = [{{ name = \"eth1\", address = \"198.18.1.2/24\", mac = \"{}\" }}]\n[[devices]]",
+        second.mac("eth1")
+    );
+    let text = text
+        .replacen("[[devices]]", &node, 1)
+        .replace("wires = [", "wires = [[\"second:eth1\", \"dut:in2\"], ")
+        .replace("{ name = \"out\"", "{ name = \"in2\", address = \"198.18.1.1/24\" }, { name = \"out\"");
+    fs::write(hosts.path("lab.toml"), text).unwrap();
+    let done = fullview(&hosts, &[&SHORT[..], &["--devices", "kernel"], more].concat());
+    hosts.assert_idle();
+    done
+}
+
+#[test]
+fn two_senders_begin_at_once() {
+    if !may() {
+        return;
+    }
+    let longer = ["--trial-seconds", "4", "--most-seconds", "4"];
+    let mut done = (0..ATTEMPTS).map(|_| two_senders("0", &longer));
+    let is_quiet =
+        |done: &Output| !["holds no load", "ms apart"].iter().any(|busy| said(done).contains(busy));
+    let report = report(&done.find(is_quiet).expect("other work took the cores"));
+    assert!(mrr(&report, "kernel") > 2000.0, "{report:#}");
+    let done = two_senders("0.4", &longer);
+    let expected = "the programs of sender, second began";
+    assert!(done.status.code() == Some(1) && said(&done).contains(expected), "{}", said(&done));
 }
 
 #[test]
@@ -195,7 +237,7 @@ fn pkt_gen_ends_with_a_killed_measurement() {
     }
     let hosts = hosts();
     prepare(&hosts, SEND, RECEIVE);
-    let mut command = command(&SHORT, &hosts);
+    let mut command = command(&[&SHORT[..], &TIMES].concat(), &hosts);
     let mut child = hosts.control.run(move || command.spawn().unwrap());
     let runs = |name| hosts.host(name).work().iter().any(|command| command.contains("pkt-gen.py"));
     assert!(eventually(|| runs("receiver") && runs("sender")));

@@ -151,7 +151,7 @@ impl ReceiverRun {
                     return Ok(ReceiverOutput::Report(report));
                 }
                 PktGenLine::Rounded => return Ok(ReceiverOutput::Rounded),
-                PktGenLine::Other => self.keep(line),
+                PktGenLine::Ready(_) | PktGenLine::Other => self.keep(line),
             }
         }
     }

@@ -1,11 +1,12 @@
-//! Loads that a line of the inventory sends with pkt-gen, on a node where this program does not run.
+//! Loads that lines of the inventory send with pkt-gen, on nodes where this program does not run.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::bed::RemoteBed;
+use super::command_run::{CommandRun, FinishedRun};
 use super::error::RemoteError;
 use super::pkt_gen::PktGenSum;
-use super::timed_command::TimedCommand;
 use super::traffic_line::fill;
 use super::wiring::PortPlace;
 use crate::rates::{Offered, lengths};
@@ -20,78 +21,123 @@ const ATTEMPTS: u32 = 5;
 const LAST_BURST: f64 = 0.01;
 /// The share by which a run may be faster than it was asked.
 const FASTER: f64 = 0.005;
+/// What the clocks of hosts may differ by, in seconds, with the error of how that is found.
+const CLOCKS: f64 = 0.05;
 
-/// The line that sends, if the inventory has one.
-pub struct LoadCommand<'b> {
+/// The lines that send, if the inventory has some.
+pub struct LoadCommands<'b> {
     bed: &'b RemoteBed,
-    port: PortPlace,
-    line: &'b str,
     size: FrameSize,
 }
 
-impl<'b> LoadCommand<'b> {
-    pub fn of(bed: &'b RemoteBed, size: FrameSize) -> Option<LoadCommand<'b>> {
-        let &port = bed.wiring.sending.first()?;
-        let line = bed.wiring.node(port).send.as_deref()?;
-        Some(LoadCommand { bed, port, line, size })
+impl<'b> LoadCommands<'b> {
+    pub fn of(bed: &'b RemoteBed, size: FrameSize) -> Option<LoadCommands<'b>> {
+        bed.wiring.has_send_line().then_some(LoadCommands { bed, size })
     }
 
-    /// Sends a load. The schedule is as long as the run took, so that a run that was late is behind it.
+    /// Sends a load, in equal parts from every interface that sends. The schedule is as long as the runs took together, so that one
+    /// that was late, or began after the others, is behind it.
     pub fn offer(&self, load: f64, duration: Duration) -> Result<Offered, RemoteError> {
-        let packets = ((load * duration.as_secs_f64()).round() as u64).max(1);
-        let sum = self.run(load.round() as u64, packets, duration)?;
-        if sum.seconds < (1.0 - FASTER) * sum.packets as f64 / load - LAST_BURST {
-            let (node, rate) = (self.node().to_owned(), sum.packets as f64 / sum.seconds);
-            return Err(RemoteError::Ahead { node, command: self.line.into(), rate, load });
-        }
-        let planned = packets.max(sum.packets).max((load * sum.seconds) as u64);
-        Ok(Offered { planned, sent: sum.packets })
-    }
-
-    /// The rate without a limit, in packets per second.
-    pub fn fastest(&self, duration: Duration) -> Result<f64, RemoteError> {
-        let (mut packets, mut rate) = (FIRST, 0.0);
-        for _ in 0..ATTEMPTS {
-            let sum = self.run(0, packets, duration)?;
-            rate = sum.packets as f64 / sum.seconds;
-            if sum.seconds >= duration.as_secs_f64() / 2.0 {
-                break;
-            }
-            packets = (rate * duration.as_secs_f64()).ceil() as u64;
-        }
-        Ok(rate)
-    }
-
-    fn run(&self, pps: u64, packets: u64, takes: Duration) -> Result<PktGenSum, RemoteError> {
-        let (line, seconds) = (self.filled(pps, packets)?, (takes + BEYOND).as_secs());
-        let end = TimedCommand::start(&self.bed.nodes[self.port.node].host, &line, seconds)?.wait()?;
-        let sum = PktGenSum::of(&end.text).filter(|sum| sum.packets > 0 && sum.seconds > 0.0);
-        let failure = end.failure().or_else(|| sum.is_none().then(|| end.without("what pkt-gen sent")));
-        sum.filter(|_| failure.is_none()).ok_or_else(|| {
-            let (node, failure) = (self.node().to_owned(), failure.unwrap_or_default());
-            RemoteError::TrafficCommand { node, command: line, failure }
+        let part = load / self.bed.wiring.sending.len() as f64;
+        let packets = ((part * duration.as_secs_f64()).round() as u64).max(1);
+        let runs = self.run_all(part.round() as u64, packets, duration)?;
+        let ports = self.bed.wiring.sending.iter();
+        ports.zip(&runs).try_for_each(|(port, run)| self.check_rate(*port, &run.sum, part))?;
+        let late = (load * self.apart(&runs)?) as u64;
+        let planned = |sum: &PktGenSum| packets.max(sum.packets).max((part * sum.seconds) as u64);
+        let sums = || runs.iter().map(|run| &run.sum);
+        Ok(Offered {
+            planned: late + sums().map(planned).sum::<u64>(),
+            sent: sums().map(|sum| sum.packets).sum(),
         })
     }
 
-    fn filled(&self, pps: u64, packets: u64) -> Result<String, RemoteError> {
+    /// The rate of all without a limit, in packets per second.
+    pub fn fastest(&self, duration: Duration) -> Result<f64, RemoteError> {
+        let (mut packets, mut rates) = (FIRST, 0.0);
+        for _ in 0..ATTEMPTS {
+            let sums: Vec<PktGenSum> =
+                self.run_all(0, packets, duration)?.into_iter().map(|run| run.sum).collect();
+            let rate = |sum: &PktGenSum| sum.packets as f64 / sum.seconds;
+            let fastest = sums.iter().map(rate).fold(0.0, f64::max);
+            rates = sums.iter().map(rate).sum();
+            if sums.iter().all(|sum| sum.seconds >= duration.as_secs_f64() / 2.0) {
+                break;
+            }
+            packets = (fastest * duration.as_secs_f64()).ceil() as u64;
+        }
+        Ok(rates)
+    }
+
+    /// The time between the first and the last beginning, in seconds: about none, or a whole second if one began between them.
+    fn apart(&self, runs: &[FinishedRun]) -> Result<f64, RemoteError> {
+        if runs.len() == 1 {
+            return Ok(0.0);
+        }
+        let silent = self.senders().zip(runs).find(|(_, run)| run.began.is_none());
+        if let Some((node, _)) = silent {
+            return Err(RemoteError::NoBeginning { node });
+        }
+        let began = || runs.iter().filter_map(|run| run.began);
+        let apart = began().fold(f64::NEG_INFINITY, f64::max) - began().fold(f64::INFINITY, f64::min);
+        if (apart - apart.round()).abs() > CLOCKS {
+            let nodes = self.senders().collect::<Vec<_>>().join(", ");
+            return Err(RemoteError::Apart { nodes, apart: apart * 1000.0 });
+        }
+        Ok(apart)
+    }
+
+    fn senders(&self) -> impl Iterator<Item = String> {
+        self.bed.wiring.sending.iter().map(|port| self.bed.wiring.node(*port).name.clone())
+    }
+
+    fn run_all(&self, pps: u64, packets: u64, takes: Duration) -> Result<Vec<FinishedRun>, RemoteError> {
+        let (ports, origin) = (self.bed.wiring.sending.iter(), Instant::now());
+        let runs = ports
+            .map(|port| self.command(*port, origin, [pps, packets], takes))
+            .collect::<Result<Vec<_>, _>>()?;
+        thread::scope(|scope| {
+            let threads: Vec<_> = runs.into_iter().map(|run| scope.spawn(move || run.run())).collect();
+            let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            threads.into_iter().map(join).collect()
+        })
+    }
+
+    fn command(
+        &self,
+        port: PortPlace,
+        origin: Instant,
+        [pps, packets]: [u64; 2],
+        takes: Duration,
+    ) -> Result<CommandRun<'b>, RemoteError> {
         let (bed, wiring) = (self.bed, &self.bed.wiring);
         let address = |port| wiring.interface(port).address.address.to_string();
-        let peer = wiring.peer(self.port).unwrap_or(self.port);
+        let peer = wiring.peer(port).unwrap_or(port);
         let bytes = lengths(self.size, wiring.family())[0];
         let values = [
-            ("interface", wiring.interface(self.port).name.clone()),
+            ("interface", wiring.interface(port).name.clone()),
             ("pps", pps.to_string()),
             ("packets", packets.to_string()),
             ("bytes", bytes.to_string()),
-            ("source", address(self.port)),
+            ("source", address(port)),
             ("destination", address(wiring.receiving)),
-            ("source-mac", bed.mac(self.port)?),
+            ("source-mac", bed.mac(port)?),
             ("next-hop-mac", bed.mac(peer)?),
         ];
-        Ok(fill(self.line, &values))
+        let line = fill(wiring.node(port).send.as_deref().unwrap_or_default(), &values);
+        let (host, seconds) = (&bed.nodes[port.node].host, (takes + BEYOND).as_secs());
+        Ok(CommandRun { host, line, seconds, origin })
     }
 
-    fn node(&self) -> &str {
-        &self.bed.wiring.node(self.port).name
+    /// Refuses a run that was faster than it was asked.
+    fn check_rate(&self, port: PortPlace, sum: &PktGenSum, load: f64) -> Result<(), RemoteError> {
+        if sum.seconds >= (1.0 - FASTER) * sum.packets as f64 / load - LAST_BURST {
+            return Ok(());
+        }
+        let node = self.bed.wiring.node(port);
+        let (command, rate) = (node.send.clone().unwrap_or_default(), sum.packets as f64 / sum.seconds);
+        Err(RemoteError::Ahead { node: node.name.clone(), command, rate, load })
     }
 }

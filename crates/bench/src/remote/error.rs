@@ -77,6 +77,15 @@ pub enum RemoteError {
     NotRunning { node: String, device: String, seconds: u64, failure: String },
     #[error("{port} and the receiver have addresses of two families")]
     Families { port: String },
+    #[error(
+        "the programs of {nodes} began {apart:.0} ms apart: pkt-gen begins with a second of its host's clock, so the clocks have to be \
+         synchronised"
+    )]
+    Apart { nodes: String, apart: f64 },
+    #[error(
+        "{node}: what sends there did not say when it began (sender_body … start), which has to be known of several senders"
+    )]
+    NoBeginning { node: String },
     #[error("there is no node {node} here")]
     NoNode { node: String },
     #[error("{0}")]

@@ -6,7 +6,7 @@
 //!
 //! Read the modules in this order: `declared`, `inventory`, `traffic_line`, `wiring`, `traffic_check`, `address_check`, `file`; on the hosts `protocol`, `requests`,
 //! `machine`, `tuning`, `claim`, `journal`, `undo`, `machine_settings`, `agent_device`, `counter`, `marks`, `dut_routes`, `dut_links`, `dut_profile`, `traces`,
-//! `agent`; here `ssh`, `session`, `shell`, `timed_command`, `connection`, `pkt_gen`, `command_sender`, `command_receiver`, `laid_files`, `bed`, `leftovers`, `hooks`, `image_install`, `check`, `remote_device`, `remote_routes`,
+//! `agent`; here `ssh`, `session`, `shell`, `timed_command`, `connection`, `pkt_gen`, `command_run`, `command_sender`, `command_receiver`, `laid_files`, `bed`, `leftovers`, `hooks`, `image_install`, `check`, `remote_device`, `remote_routes`,
 //! `remote_trials`, `remote_failures`, `lab`; `layout`, `drawing`.
 
 mod address_check;
@@ -16,6 +16,7 @@ mod bed;
 mod check;
 mod claim;
 mod command_receiver;
+mod command_run;
 mod command_sender;
 mod connection;
 mod counter;

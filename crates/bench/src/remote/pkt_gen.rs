@@ -1,9 +1,14 @@
 //! What netmap's pkt-gen prints: a line for each report, and a sum at its end. Versions differ in what stands between.
 
+/// The clock of a line starts again at 0 after so many seconds.
+pub const CLOCK_SECONDS: f64 = 1000.0;
+
 /// A line of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PktGenLine {
     Report(PktGenReport),
+    /// A thread is about to send, at this time of its host's clock, in seconds modulo 1000
+    Ready(f64),
     /// Numbers with units, of which digits are missing
     Rounded,
     Other,
@@ -26,6 +31,9 @@ pub struct PktGenSum {
 impl PktGenLine {
     /// `402.19 main_thread [2687] 100 pps (106 pkts 50880 bps in 1063205 usec) …`; without bits in older versions.
     pub fn of(line: &str) -> PktGenLine {
+        if let Some(clock) = ready(line) {
+            return PktGenLine::Ready(clock);
+        }
         let counts = line.split_once("main_thread").and_then(|(_, rest)| rest.split_once('('));
         let Some((_, counts)) = counts else { return PktGenLine::Other };
         let words: Vec<&str> = counts.split_whitespace().collect();
@@ -35,6 +43,26 @@ impl PktGenLine {
             [_, unit, ..] if unit.ends_with("pkts") => PktGenLine::Rounded,
             _ => PktGenLine::Other,
         }
+    }
+}
+
+/// The time of a line, in seconds by the clock of its host: `401.127911 main [2938] interface is vcxl0`.
+pub fn clock(line: &str) -> Option<f64> {
+    let words: Vec<&str> = line.split_whitespace().take(3).collect();
+    match words[..] {
+        [clock, _, number] if number.starts_with('[') => {
+            clock.parse().ok().filter(|clock| (0.0..CLOCK_SECONDS).contains(clock))
+        }
+        _ => None,
+    }
+}
+
+/// `401.127911 sender_body [1611] start, fd 3 main_fd 3`
+fn ready(line: &str) -> Option<f64> {
+    let words: Vec<&str> = line.split_whitespace().take(4).collect();
+    match words[..] {
+        [_, "sender_body", _, "start" | "start,"] => clock(line),
+        _ => None,
     }
 }
 
@@ -108,6 +136,8 @@ mod tests {
             ),
             ("1.5 main_thread [2687] 99 pps (100 pkts", PktGenLine::Other),
             ("1.5 receiver_body [1838] reading from netmap:em1 fd 3 main_fd 3", PktGenLine::Other),
+            ("401.5 sender_body [1611] start, fd 3 main_fd 3", PktGenLine::Ready(401.5)),
+            ("401.5 sender_body [1669] frags 1 frag_size 60", PktGenLine::Other),
             ("", PktGenLine::Other),
         ] {
             assert_eq!(PktGenLine::of(line), expected, "{line}");

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::bed::{RemoteBed, tune};
-use super::command_sender::LoadCommand;
+use super::command_sender::LoadCommands;
 use super::connection::AgentConnection;
 use super::error::RemoteError;
 use super::hooks::DeviceHooks;
@@ -65,7 +65,7 @@ impl<'l> RemoteDevice<'l> {
             return Ok(());
         }
         self.await_silence()?;
-        let attempts = if self.command().is_some() { COMMANDS } else { ATTEMPTS };
+        let attempts = if self.commands().is_some() { COMMANDS } else { ATTEMPTS };
         for _ in 0..attempts {
             let came = self.trial_of(FIRST_LOAD, FIRST_PACKETS)?.received > 0;
             if came && (self.kind != DeviceKind::Fullview || self.forwarded()? > 0) {
@@ -94,20 +94,20 @@ impl<'l> RemoteDevice<'l> {
     /// Offers a load, in equal parts from every interface that sends, all at once.
     pub fn offer(&self, load: f64, seconds: f64) -> Result<Offered, RatesError> {
         let duration = Duration::from_secs_f64(seconds);
-        let offered = self.command().map(|command| command.offer(load, duration));
+        let offered = self.commands().map(|commands| commands.offer(load, duration));
         offered.unwrap_or_else(|| self.offer_parts(load, duration)).map_err(hosts)
     }
 
     /// What is sent without a limit, in packets per second.
     pub fn fastest(&self, seconds: f64) -> Result<f64, RatesError> {
-        match self.command() {
-            Some(command) => command.fastest(Duration::from_secs_f64(seconds)).map_err(hosts),
+        match self.commands() {
+            Some(commands) => commands.fastest(Duration::from_secs_f64(seconds)).map_err(hosts),
             None => Ok(self.offer(ALL, seconds)?.sent as f64 / seconds),
         }
     }
 
-    fn command(&self) -> Option<LoadCommand<'l>> {
-        LoadCommand::of(self.bed, self.size)
+    fn commands(&self) -> Option<LoadCommands<'l>> {
+        LoadCommands::of(self.bed, self.size)
     }
 
     fn offer_parts(&self, load: f64, duration: Duration) -> Result<Offered, RemoteError> {

@@ -49,14 +49,19 @@ impl TimedCommand {
     }
 
     /// Waits until it has ended.
-    pub fn wait(mut self) -> Result<CommandEnd, RemoteError> {
+    pub fn wait(self) -> Result<CommandEnd, RemoteError> {
+        self.wait_watching(&mut |_| {})
+    }
+
+    /// The same; `watch` gets each line when it comes.
+    pub fn wait_watching(mut self, watch: &mut dyn FnMut(&str)) -> Result<CommandEnd, RemoteError> {
         let within = Duration::from_secs(self.seconds) + KILLED;
-        let status = loop {
-            if let Some(status) = self.next(within)? {
-                break status;
+        loop {
+            match self.next(within)? {
+                Some(status) => return Ok(self.result(status)),
+                None => self.lines.last().into_iter().for_each(|line| watch(line)),
             }
-        };
-        Ok(self.result(status))
+        }
     }
 
     /// Ends it if it still runs: that it dies of the signal is no failure.

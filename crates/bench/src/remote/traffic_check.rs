@@ -2,7 +2,7 @@
 
 use super::inventory::{Inventory, NodeRole, NodeSettings};
 use super::traffic_line::{LineNames, RECEIVE, SEND};
-use super::wiring::Wiring;
+use super::wiring::{PortPlace, Wiring};
 
 impl Wiring {
     /// Whether a line of the inventory sends, instead of this program.
@@ -21,9 +21,11 @@ impl Wiring {
         nodes
             .iter()
             .try_for_each(|node| check_node(node).map_err(|error| format!("node {}: {error}", node.name)))?;
-        if self.has_send_line() && self.sending.len() > 1 {
+        let has_line = |port: &&PortPlace| self.node(**port).send.is_some();
+        if self.has_send_line() && !self.sending.iter().all(|port| has_line(&port)) {
             return Err(
-                "with a line in `send` one interface sends: programs of several do not begin at once".into(),
+                "either all hosts that send have a line in `send`, or none: they have to begin at once"
+                    .into(),
             );
         }
         if self.has_receive_line() && self.spare.is_some() {
