@@ -462,7 +462,11 @@ fn a_check_finds_the_wires_and_a_missing_interface() {
     );
 
     let swapped = THREE.replace("\"sender:eth1\", \"dut:in\"", "\"sender:eth1\", \"dut:out\"");
-    write(&hosts, &swapped.replace("\"dut:out\", \"receiver", "\"dut:in\", \"receiver"));
+    let swapped = swapped.replace("\"dut:out\", \"receiver", "\"dut:in\", \"receiver");
+    // The addresses fit the wires that are named.
+    let [dut_in, dut_out] = ["198.18.0.1", "198.19.0.1"];
+    let swapped = swapped.replace(dut_in, "DUT").replace(dut_out, dut_in).replace("DUT", dut_out);
+    write(&hosts, &swapped);
     let done = fullview(&hosts, &["testbed", "check", "lab.toml"]);
     let text = said(&done);
     assert_eq!(done.status.code(), Some(1), "{text}");

@@ -91,7 +91,7 @@ pub struct NodeSettings {
     /// A trial has ended when nothing more has arrived at this receiver for so many milliseconds.
     #[serde(default = "usual_settle")]
     pub settle_ms: u64,
-    /// Lines that run pkt-gen where this program does not run, with the names of [`super::traffic_line`].
+    /// Lines that run pkt-gen where this program does not run, with names in braces (`traffic_line`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
