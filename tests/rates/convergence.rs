@@ -7,7 +7,7 @@ use crate::device;
 use crate::support::{measured, page, run, stderr};
 
 /// Whether nothing was measured because other work took the cores.
-fn was_disturbed(search: &Value) -> bool {
+pub fn was_disturbed(search: &Value) -> bool {
     let reasons = search["unanswered"].as_array().into_iter().flatten();
     let is_known = |reason: &Value| {
         let reason = reason.as_str().unwrap();

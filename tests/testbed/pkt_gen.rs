@@ -7,7 +7,7 @@ use fullview_testnet::{cable, eventually, may_run};
 use serde_json::Value;
 
 use crate::hosts::SshHosts;
-use crate::remote::{PROGRAMS, command, fullview, mrr, said, write};
+use crate::remote::{PROGRAMS, THREE, command, fullview, mrr, said, three, write};
 
 const SEND: &str = "pkt-gen -N -f tx -i {interface} -R {pps} -n {packets} -l {bytes} -s {source} -d {destination}:9 \
                     -S {source-mac} -D {next-hop-mac}";
@@ -29,47 +29,29 @@ const TIMES: [&str; 4] = ["--trial-seconds", "0.1", "--most-seconds", "1"];
 
 const ATTEMPTS: usize = 3;
 
-/// Its hosts are quiet: every frame counts.
-const THREE: &str = r#"
-title = "pkt-gen"
-ssh.config = "ssh_config"
-wires = [["sender:eth1", "dut:in"], ["dut:out", "receiver:eth1"]]
-[[nodes]]
-name = "sender"
-host = "sender"
-role = "sender"
-agent = false
-send = "$SEND"
-start = ["sysctl -q -w net.ipv6.conf.all.disable_ipv6=1"]
-interfaces = [{ name = "eth1", address = "198.18.0.2/24", mac = "$SENDER" }]
-[[nodes]]
-name = "dut"
-host = "dut"
-program = "$PROGRAM"
-role = "dut"
-start = ["sysctl -q -w net.ipv6.conf.all.disable_ipv6=1"]
-interfaces = [{ name = "in", address = "198.18.0.1/24" }, { name = "out", address = "198.19.0.1/24" }]
-[[nodes]]
-name = "receiver"
-host = "receiver"
-role = "receiver"
-agent = false
-receive = "$RECEIVE"
-start = ["sysctl -q -w net.ipv6.conf.all.disable_ipv6=1"]
-interfaces = [{ name = "eth1", address = "198.19.0.2/24", mac = "$RECEIVER" }]
-[[devices]]
-name = "kernel"
-kind = "kernel"
-[[devices]]
-name = "closed"
-kind = "off"
-"#;
+/// Every frame counts, so that no host may send one of its own.
+const QUIET: &str = "start = [\"sysctl -q -w net.ipv6.conf.all.disable_ipv6=1\"]";
+
+/// The three hosts of other tests, quiet, with lines that send and receive.
+fn inventory(hosts: &SshHosts, send: &str, receive: &str) -> String {
+    let end = |name: &str, key: &str, line: &str, address: &str| {
+        let mac = hosts.host(name).node.mac("eth1");
+        let line =
+            if line.is_empty() { String::new() } else { format!("agent = false\n{key} = \"{line}\"\n") };
+        format!(
+            "{QUIET}\n{line}interfaces = [{{ name = \"eth1\", address = \"{address}\", mac = \"{mac}\" }}]"
+        )
+    };
+    let own = |address: &str| format!("interfaces = [{{ name = \"eth1\", address = \"{address}\" }}]");
+    let (from, to) = ("198.18.0.2/24", "198.19.0.2/24");
+    THREE
+        .replace("start = [\"touch $FOLDER/started\"]\nstop = [\"rm $FOLDER/started\"]", QUIET)
+        .replace(&own(from), &end("sender", "send", send, from))
+        .replace(&own(to), &end("receiver", "receive", receive, to))
+}
 
 fn hosts() -> SshHosts {
-    let hosts = SshHosts::start(&["sender", "dut", "receiver"]);
-    let [sender, dut, receiver] = ["sender", "dut", "receiver"].map(|name| &hosts.host(name).node);
-    cable((sender, "eth1"), (dut, "in"));
-    cable((dut, "out"), (receiver, "eth1"));
+    let hosts = three();
     fs::write(hosts.path("pkt-gen.py"), include_str!("pkt-gen.py")).unwrap();
     hosts
 }
@@ -83,20 +65,8 @@ fn measure(hosts: &SshHosts, send: &str, receive: &str, more: &[&str]) -> Output
 }
 
 fn prepare(hosts: &SshHosts, send: &str, receive: &str) {
-    let program = format!("python3 {}", hosts.path("pkt-gen.py").display());
-    let [sender, receiver] = ["sender", "receiver"].map(|name| hosts.host(name).node.mac("eth1"));
-    let inventory = THREE.replace("$SENDER", &sender).replace("$RECEIVER", &receiver);
-    let ours = inventory.replace("agent = false\nsend = \"$SEND\"\n", "program = \"$PROGRAM\"\n");
-    let inventory = if send.is_empty() { ours } else { inventory };
-    let ours = inventory.replace("agent = false\nreceive = \"$RECEIVE\"\n", "program = \"$PROGRAM\"\n");
-    let inventory = if receive.is_empty() { ours } else { inventory };
-    let inventory = inventory.replace("$SEND", send).replace("$RECEIVE", receive);
-    write(
-        hosts,
-        &inventory
-            .replace("pkt-gen -N", &format!("{program} -N"))
-            .replace("pkt-gen -f", &format!("{program} -f")),
-    );
+    let program = format!("python3 {} ", hosts.path("pkt-gen.py").display());
+    write(hosts, &inventory(hosts, send, receive).replace("pkt-gen -", &format!("{program}-")));
 }
 
 /// The same report, again if other work took the generator's core.
@@ -211,9 +181,8 @@ fn two_senders(shift: &str, more: &[&str]) -> Output {
     let text = fs::read_to_string(hosts.path("lab.toml")).unwrap();
     let line =
         text.lines().find(|line| line.starts_with("send")).unwrap().replace("-o 0", &format!("-o {shift}"));
-    let quiet = "start = [\"sysctl -q -w net.ipv6.conf.all.disable_ipv6=1\"]";
     let node = format!(
-        "[[nodes]]\nname = \"second\"\nhost = \"second\"\nrole = \"sender\"\nagent = false\n{line}\n{quiet}\n\
+        "[[nodes]]\nname = \"second\"\nhost = \"second\"\nrole = \"sender\"\nagent = false\n{line}\n{QUIET}\n\
          interfaces = [{{ name = \"eth1\", address = \"198.18.1.2/24\", mac = \"{}\" }}]\n[[devices]]",
         second.mac("eth1")
     );

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use fullview_table::Family;
 use rustix::thread::Pid;
 
-use super::bed_addresses::{BedLink, gateways, link_prefix_len, station};
+use super::bed_addresses::{self, BedLink, ROUTER, gateways, link_prefix_len, station};
 use super::cable::{cable, up};
 use super::cores::{BedCores, keep, put_last};
 use super::error::RatesError;
@@ -144,8 +144,8 @@ pub fn hand_over(namespace: &Namespace, interface: &str) -> Result<(), RatesErro
 
 /// The receiver's neighbour entries name a station that the right host is not: its kernel drops the packets first of all.
 fn addresses(ingress: &str, family: Family) -> String {
-    let [left, right] = [BedLink::Left, BedLink::Right].map(|link| station(family, link, 1));
-    let (host, len) = (station(family, BedLink::Left, 2), link_prefix_len(family));
+    let [left, right] = [BedLink::Left, BedLink::Right].map(|link| station(family, link, ROUTER));
+    let (host, len) = (station(family, BedLink::Left, bed_addresses::HOST), link_prefix_len(family));
     let stations = gateways(family, BedLink::Right)
         .map(|gateway| format!("neighbor add {gateway} lladdr {STATION} dev {EGRESS} nud permanent\n"));
     format!(

@@ -22,12 +22,25 @@ pub enum FailingNetwork {
     Multipath,
 }
 
-/// The address of a station at a link; the router is the first one. The network of IPv6 is the one for benchmarks (RFC 5180).
+/// The number of the router at each link, and that of the host at its other end.
+pub const ROUTER: u8 = 1;
+pub const HOST: u8 = 2;
+
+/// The address of a station at a link.
 pub fn station(family: Family, link: BedLink, number: u8) -> IpAddr {
     match family {
-        Family::Inet => Ipv4Addr::new(10, 0, link as u8, number).into(),
-        Family::Inet6 => Ipv6Addr::new(0x2001, 2, 0, link as u16, 0, 0, 0, number.into()).into(),
+        Family::Inet => inet(link, number).into(),
+        Family::Inet6 => inet6(link, number).into(),
     }
+}
+
+pub fn inet(link: BedLink, number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, link as u8, number)
+}
+
+/// In the network for benchmarks (RFC 5180).
+pub fn inet6(link: BedLink, number: u8) -> Ipv6Addr {
+    Ipv6Addr::new(0x2001, 2, 0, link as u16, 0, 0, 0, number.into())
 }
 
 /// The length of the network of a link.
@@ -40,7 +53,7 @@ pub fn link_prefix_len(family: Family) -> u8 {
 
 /// The stations at a link by which routes lead. A change between them loses no packet by itself.
 pub fn gateways(family: Family, link: BedLink) -> [IpAddr; 2] {
-    [2, 3].map(|number| station(family, link, number))
+    [HOST, HOST + 1].map(|number| station(family, link, number))
 }
 
 impl FailingNetwork {

@@ -11,6 +11,7 @@ use fullview_plane::wire::udp;
 use fullview_table::Family;
 use serde::{Deserialize, Serialize};
 
+use super::bed_addresses::{BedLink, HOST, inet, inet6};
 use crate::traffic::frame::{FrameSize, udp_checksum};
 
 /// Ethernet addresses of the generator, of the router's interfaces, and of the right host's interface.
@@ -50,11 +51,10 @@ pub enum HostAddresses {
 impl TrafficAddresses {
     /// Those of the test bed in namespaces. The network of IPv6 is the one for benchmarks (RFC 5180).
     pub fn of_bed(family: Family) -> TrafficAddresses {
+        let ends = [BedLink::Left, BedLink::Right];
         let hosts = match family {
-            Family::Inet => HostAddresses::Inet([Ipv4Addr::new(10, 0, 1, 2), Ipv4Addr::new(10, 0, 2, 2)]),
-            Family::Inet6 => {
-                HostAddresses::Inet6([1, 2].map(|link| Ipv6Addr::new(0x2001, 2, 0, link, 0, 0, 0, 2)))
-            }
+            Family::Inet => HostAddresses::Inet(ends.map(|link| inet(link, HOST))),
+            Family::Inet6 => HostAddresses::Inet6(ends.map(|link| inet6(link, HOST))),
         };
         TrafficAddresses { from: GENERATOR, to: DEVICE, hosts }
     }
@@ -92,15 +92,6 @@ pub fn sizes(family: Family) -> std::ops::RangeInclusive<usize> {
 /// Bytes of consecutive frames, which repeat from the start.
 pub fn lengths(size: FrameSize, family: Family) -> Vec<usize> {
     size.lengths(*sizes(family).start())
-}
-
-/// Where the header of UDP begins.
-fn udp_at(family: Family) -> usize {
-    ethernet::HEADER
-        + match family {
-            Family::Inet => ipv4::HEADER,
-            Family::Inet6 => ipv6::HEADER,
-        }
 }
 
 /// Where the payload begins.
@@ -164,7 +155,7 @@ impl TemplateFrame {
         let mut ethernet = Frame::new_unchecked(&mut bytes);
         ethernet.set_source(addresses.from);
         ethernet.set_destination(addresses.to);
-        let udp = udp_at(addresses.hosts.family());
+        let udp = payload_at(addresses.hosts.family()) - udp::HEADER;
         let udp_len = (length - udp) as u16;
         let (sum, destination) = match addresses.hosts {
             HostAddresses::Inet(hosts) => {

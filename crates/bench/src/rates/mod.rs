@@ -105,4 +105,4 @@ pub use table_load::{ChangeRate, RoutedDevice, RoutesPlan, SETTLE, TableLoad, aw
 pub use traced_trial::{PacketTimes, SETTLE as TRACE_SETTLE, TracedTrial, read_stamps};
 pub use trial::{Offered, RateTrial};
 pub use turns::TurnLog;
-pub use wide_prefix::{WidePrefix, wide};
+pub use wide_prefix::{WidePrefix, family_of, network, wide};

@@ -36,25 +36,23 @@ pub fn received(bed: &RateBed) -> Result<u64, RatesError> {
 /// Waits until a new router has reported its multicast groups, which it does twice within some milliseconds. Over IPv4 it has
 /// none to report.
 pub fn await_silence(bed: &RateBed) -> Result<(), RatesError> {
-    if bed.family == Family::Inet {
-        return Ok(());
+    match bed.family {
+        Family::Inet => Ok(()),
+        Family::Inet6 => last_count(bed, |_| SILENT_WITH_LOSS).map(drop),
     }
-    let (mut count, mut silent) = (received(bed)?, 0);
-    while silent < SILENT_WITH_LOSS {
-        thread::sleep(STEP);
-        let now = received(bed)?;
-        silent = if now == count { silent + 1 } else { 0 };
-        count = now;
-    }
-    Ok(())
 }
 
 /// Packets that came out since the counter was `before`, when no more come of the `sent` ones.
 pub fn settled(bed: &RateBed, before: u64, sent: u64) -> Result<u64, RatesError> {
+    let needed = |count| if count >= before + sent { SILENT } else { SILENT_WITH_LOSS };
+    Ok(last_count(bed, needed)?.saturating_sub(before))
+}
+
+/// The counter when it has stood still for as many steps as its value needs.
+fn last_count(bed: &RateBed, needed: impl Fn(u64) -> u32) -> Result<u64, RatesError> {
     let (mut count, mut silent) = (received(bed)?, 0);
     for _ in 0..STEPS {
-        let needed = if count >= before + sent { SILENT } else { SILENT_WITH_LOSS };
-        if silent >= needed {
+        if silent >= needed(count) {
             break;
         }
         thread::sleep(STEP);
@@ -62,7 +60,7 @@ pub fn settled(bed: &RateBed, before: u64, sent: u64) -> Result<u64, RatesError>
         silent = if now == count { silent + 1 } else { 0 };
         count = now;
     }
-    Ok(count.saturating_sub(before))
+    Ok(count)
 }
 
 /// The packets that an interface has received, by the text of `/proc/net/dev`: its second figure.

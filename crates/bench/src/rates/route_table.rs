@@ -81,8 +81,10 @@ impl RouteTable {
         let mut prefixes: Vec<WidePrefix> = all.iter().copied().filter(|prefix| !overlaps(prefix)).collect();
         let (used, unused) = divide(&prefixes);
         let destinations = used.iter().map(|prefix| first(family, *prefix)).collect();
-        let (known, used) = (prefixes.iter().copied().collect(), used.into_iter().collect());
-        let fit = |trace: &RouteTrace| trace.fit(family, [&known, &used], overlaps);
+        let fit = |trace: &RouteTrace| {
+            let [known, used] = [&prefixes, &used].map(|all| all.iter().copied().collect());
+            trace.fit(family, [&known, &used], overlaps)
+        };
         let traced = source.trace.as_ref().map(fit);
         if traced.as_ref().is_some_and(Vec::is_empty) {
             return Err(RouteTableError::Unchanged);

@@ -2,7 +2,7 @@
 
 use fullview_table::Family;
 
-use super::bed_addresses::{BedLink, gateways, link_prefix_len, station};
+use super::bed_addresses::{BedLink, ROUTER, gateways, link_prefix_len, station};
 use super::cable::{cable, up};
 use super::error::RatesError;
 use super::frame::{DEVICE, SINK, STATION};
@@ -18,7 +18,7 @@ pub fn add(router: &Namespace, right: &Namespace, family: Family) -> Result<(), 
     up(right, SPARE_HOST)?;
     up(router, SPARE)?;
     let neighbor = |gateway| format!("neighbor add {gateway} lladdr {STATION} dev {SPARE} nud permanent\n");
-    let (own, len) = (station(family, BedLink::Spare, 1), link_prefix_len(family));
+    let (own, len) = (station(family, BedLink::Spare, ROUTER), link_prefix_len(family));
     let neighbors = gateways(family, BedLink::Spare).map(neighbor).concat();
     let lines = format!("address add {own}/{len} dev {SPARE} nodad\n{neighbors}");
     Ok(router.batch(&lines)?)

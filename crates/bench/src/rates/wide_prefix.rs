@@ -17,11 +17,20 @@ pub fn family_of(address: IpAddr) -> Family {
 
 /// Nothing of a length that the family does not have, or of an address with more bits than that.
 pub fn wide(address: IpAddr, len: u8) -> Option<WidePrefix> {
-    let (bits, most) = match address {
-        IpAddr::V4(address) => (u128::from(address.to_bits()) << LOWER, u32::BITS),
-        IpAddr::V6(address) => (address.to_bits(), u128::BITS),
-    };
-    Prefix::new(bits, len).filter(|_| u32::from(len) <= most)
+    let most = if address.is_ipv4() { u32::BITS } else { u128::BITS };
+    Prefix::new(bits(address), len).filter(|_| u32::from(len) <= most)
+}
+
+/// The network of a host.
+pub fn network(address: IpAddr, len: u8) -> WidePrefix {
+    Prefix::containing(bits(address), len)
+}
+
+fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()) << LOWER,
+        IpAddr::V6(address) => address.to_bits(),
+    }
 }
 
 /// A prefix of any family.
@@ -55,6 +64,8 @@ mod tests {
             assert_eq!(back, RoutePrefix { first: address, len });
         }
         assert_eq!(wide("192.0.2.1".parse().unwrap(), 33), None);
-        assert_eq!(wide("192.0.2.1".parse().unwrap(), 24), None, "bits of the host");
+        let host: IpAddr = "192.0.2.1".parse().unwrap();
+        assert_eq!(wide(host, 24), None, "bits of the host");
+        assert_eq!(Some(network(host, 24)), wide("192.0.2.0".parse().unwrap(), 24));
     }
 }

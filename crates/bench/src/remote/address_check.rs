@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use super::inventory::InterfaceNet;
 use super::wiring::{PortPlace, Wiring};
+use crate::rates::network;
 
 impl Wiring {
     /// A wrong address would show as a device that forwards nothing.
@@ -31,7 +32,7 @@ impl Wiring {
         });
         let ([host], [router]) = (&hosts[..], &routers[..]) else { return Ok(()) };
         let [host_net, router_net] = [*host, *router].map(|port| self.interface(port).address);
-        if !self.node(*router).agent || is_within(host_net.address, router_net) {
+        if !self.node(*router).agent || is_within(host_net, router_net) {
             return Ok(());
         }
         let [host, router] = [*host, *router].map(|port| self.label(port));
@@ -57,11 +58,7 @@ fn check_host(net: InterfaceNet) -> Result<(), &'static str> {
     }
 }
 
-fn is_within(address: IpAddr, net: InterfaceNet) -> bool {
-    let (one, other, bits) = match (address, net.address) {
-        (IpAddr::V4(one), IpAddr::V4(other)) => (u128::from(one.to_bits()), u128::from(other.to_bits()), 32),
-        (IpAddr::V6(one), IpAddr::V6(other)) => (one.to_bits(), other.to_bits(), 128),
-        _ => return false,
-    };
-    (one ^ other).checked_shr(bits - u32::from(net.length)).unwrap_or(0) == 0
+fn is_within(host: InterfaceNet, net: InterfaceNet) -> bool {
+    let in_network = || network(host.address, net.length) == network(net.address, net.length);
+    host.family() == net.family() && in_network()
 }

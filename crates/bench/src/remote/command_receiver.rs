@@ -17,6 +17,8 @@ const FIRST_REPORT: Duration = Duration::from_secs(120);
 const REPORT: Duration = Duration::from_secs(30);
 /// So many of them in which packets come, and nothing sends any more.
 const MOST_REPORTS: u32 = 20;
+/// A receiver that has ended by itself before does so again within this time of silence.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
 const KEPT_LINES: usize = 3;
 
 /// A receiver that runs.
@@ -72,7 +74,7 @@ impl CommandReceiver {
         self.packets(host)?;
         self.report(host, REPORT)?;
         let (mut quiet, mut busy) = (Duration::ZERO, 0);
-        while quiet < self.settle || self.will_end() {
+        while quiet < self.settle || self.will_end() && quiet < self.settle + ENDS_WITHIN {
             let PktGenReport { packets, microseconds } = self.report(host, REPORT)?;
             quiet = if packets == 0 { quiet + Duration::from_micros(microseconds) } else { Duration::ZERO };
             busy += u32::from(packets > 0);

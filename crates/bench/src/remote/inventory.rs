@@ -9,6 +9,7 @@ use fullview_table::Family;
 use serde::{Deserialize, Serialize};
 
 use super::declared::DeclaredTuning;
+use crate::rates::family_of;
 
 /// A file of `fullview rates --testbed`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -285,7 +286,7 @@ impl TryFrom<String> for InterfaceNet {
 
 impl InterfaceNet {
     pub fn family(&self) -> Family {
-        if self.address.is_ipv4() { Family::Inet } else { Family::Inet6 }
+        family_of(self.address)
     }
 }
 

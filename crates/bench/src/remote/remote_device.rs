@@ -61,10 +61,10 @@ impl<'l> RemoteDevice<'l> {
     /// Sends packets until some come out. Of our own program, also until it has forwarded some itself: otherwise the kernel
     /// alone would be measured in its name.
     pub fn wait(&self) -> Result<(), RatesError> {
+        self.await_silence()?;
         if self.kind == DeviceKind::Off {
             return Ok(());
         }
-        self.await_silence()?;
         let attempts = if self.commands().is_some() { COMMANDS } else { ATTEMPTS };
         for _ in 0..attempts {
             let came = self.trial_of(FIRST_LOAD, FIRST_PACKETS)?.received > 0;

@@ -47,19 +47,22 @@ fn parts(line: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     let mut rest = line;
     std::iter::from_fn(move || {
         let whole = Some(rest).filter(|rest| !rest.is_empty())?;
-        let (end, name, next) = first_name(whole).unwrap_or((whole.len(), None, whole.len()));
-        rest = &whole[next..];
-        Some((&whole[..end], name))
+        let Some((text, name, next)) = first_name(whole) else {
+            rest = "";
+            return Some((whole, None));
+        };
+        rest = next;
+        Some((text, Some(name)))
     })
 }
 
-/// Where the first name begins, the name, and where what follows it begins.
-fn first_name(line: &str) -> Option<(usize, Option<&str>, usize)> {
+/// What stands before the first name, the name, and what follows it.
+fn first_name(line: &str) -> Option<(&str, &str, &str)> {
     line.match_indices('{').find_map(|(open, _)| {
-        let name = line[open + 1..].split_once('}')?.0;
+        let (name, rest) = line[open + 1..].split_once('}')?;
         let is_word = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
         let is_name = !name.is_empty() && name.chars().all(is_word) && !line[..open].ends_with('$');
-        is_name.then_some((open, Some(name), open + name.len() + 2))
+        is_name.then_some((&line[..open], name, rest))
     })
 }
 

@@ -111,7 +111,7 @@ impl Changes {
         let entries = fs::read_dir(folder).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
         for interface in entries.iter().map(fs::DirEntry::path).filter(|path| *path != all) {
             let accepts = interface.join("accept_ra");
-            if fs::read_to_string(&accepts).is_ok_and(|value| value.trim() == "1") {
+            if value == "1" && fs::read_to_string(&accepts).is_ok_and(|value| value.trim() == "1") {
                 self.write(&accepts, "2")?;
             }
             let path = interface.join("forwarding");
