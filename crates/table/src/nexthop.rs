@@ -10,6 +10,12 @@ use rustc_hash::FxHashMap;
 #[repr(transparent)]
 pub struct NextHop(pub u16);
 
+impl From<u16> for NextHop {
+    fn from(index: u16) -> Self {
+        NextHop(index)
+    }
+}
+
 impl NextHop {
     /// No route.
     pub const NONE: NextHop = NextHop(0);

@@ -4,7 +4,7 @@ use super::parts::RuleSet;
 use super::records::lifetime;
 use crate::packet::protocol::{UDP, tcp};
 use crate::packet::{Packet, TcpSegment};
-use crate::state::flow::{FamilyFlows, FlowRoute, PassTrace};
+use crate::state::flow::{FamilyFlows, FlowRoute, FlowTime, PassTrace};
 use crate::state::{FilterWorker, StateTable};
 
 /// Whether the flow of a packet can be learned: the next packet will pass both interfaces in the same way.
@@ -24,11 +24,11 @@ pub fn learn_flow(
     packet: &Packet,
     (place, hash): (usize, u64),
     entering: &PassTrace,
-    (route, now): (FlowRoute, u64),
+    route: FlowRoute,
 ) -> Option<usize> {
     let leaving = worker.flows.trace_of(place);
     let FilterWorker { flows, states, .. } = worker;
-    flows.learn(packet, hash, [entering, &leaving], (route, now as u32), states)
+    flows.learn(packet, hash, [entering, &leaving], route, states)
 }
 
 /// Asks the states of a flow that has a packet now. Returns whether all are alive, and the flow is still what was
@@ -38,21 +38,21 @@ pub fn may_renew_flow<A: FamilyFlows>(
     rules: &RuleSet,
     worker: &mut FilterWorker,
     place: usize,
-    (stamp, now): (u64, u64),
+    time: FlowTime,
     next_hop: impl FnOnce() -> Option<u16>,
 ) -> bool {
     let (known, hop) = A::cache(&mut worker.flows).route(place);
-    if !worker.flows.is_current(known) || known != stamp && next_hop() != Some(hop) {
+    if !worker.flows.is_current(known) || known != time.stamp && next_hop() != Some(hop) {
         return false;
     }
     let ids = A::cache(&mut worker.flows).states(place);
-    !ids.into_iter().any(|id| rules.has_expired(worker, id, now as u32))
+    !ids.into_iter().any(|id| rules.has_expired(worker, id, time.now as u32))
 }
 
 /// Notes that a flow has a packet now.
-pub fn renew_flow<A: FamilyFlows>(worker: &mut FilterWorker, place: usize, (stamp, now): (u64, u64)) {
+pub fn renew_flow<A: FamilyFlows>(worker: &mut FilterWorker, place: usize, time: FlowTime) {
     let FilterWorker { flows, states, .. } = worker;
-    A::cache(flows).renew(place, stamp, now as u32, states);
+    A::cache(flows).renew(place, time, states);
 }
 
 /// Follows a plain segment of a flow in its states. Returns `false`, and changes nothing, if the rules have to judge it.

@@ -150,17 +150,31 @@ impl BurstFilter {
     /// Looks up the packets that the rules let in, and rejects those that they do not let in or out.
     pub(super) fn around_lookup(&mut self, state: &mut StageState, view: &View, packets: &mut [Packet<'_>]) {
         let time = (self.clock)();
-        let now = step_of(time);
-        let mut filter = FlowFilter {
-            rules: &self.rules,
-            worker: &mut self.worker,
-            sharing: self.sharing.as_deref_mut(),
-            view,
-            time,
-        };
-        self.known.take(&mut filter, &mut state.tables, packets);
-        self.read(state, packets);
+        let (rules, worker, sharing) = (&self.rules, &mut self.worker, self.sharing.as_deref_mut());
+        let mut filter = FlowFilter { rules, worker, sharing, view, time };
+        let has_judged = self.known.take(&mut filter, &mut state.tables, packets);
         drop_unread(state, packets);
+        if has_judged || view.checks_sources() {
+            self.judge_around_lookup(state, view, packets, time);
+        } else {
+            self.begin_judging();
+        }
+        show(&mut state.tables);
+        self.rules.sweep(&mut self.worker, time);
+        self.has_swept = true;
+    }
+
+    /// Judges the packets that are of no known flow, as most bursts of an old filter have none.
+    #[inline(never)]
+    fn judge_around_lookup(
+        &mut self,
+        state: &mut StageState,
+        view: &View,
+        packets: &mut [Packet<'_>],
+        time: u64,
+    ) {
+        let now = step_of(time);
+        self.read(state, packets);
         self.rules.hash_burst(&self.worker, &self.packets[..self.len], &mut self.hashes);
         self.judge(now, packets);
         if !self.translations.is_empty() {
@@ -175,18 +189,21 @@ impl BurstFilter {
         if self.has_dropped {
             mark_rejected(state, packets);
         }
-        let mut filter = FlowFilter {
-            rules: &self.rules,
-            worker: &mut self.worker,
-            sharing: self.sharing.as_deref_mut(),
-            view,
-            time,
-        };
+        self.learn(state, view, time);
+    }
+
+    /// Learns the flows of the packets that leave.
+    fn learn(&mut self, state: &mut StageState, view: &View, time: u64) {
+        let (rules, worker, sharing) = (&self.rules, &mut self.worker, self.sharing.as_deref_mut());
+        let mut filter = FlowFilter { rules, worker, sharing, view, time };
         let (judged, hashes) = (&self.packets[..self.len], &self.hashes[..self.len]);
         self.known.learn(&mut filter, &mut state.tables, judged, hashes);
-        show(&mut state.tables);
-        self.rules.sweep(&mut self.worker, time);
-        self.has_swept = true;
+    }
+
+    /// Forgets the packets of the burst before.
+    fn begin_judging(&mut self) {
+        (self.len, self.has_dropped) = (0, false);
+        self.translations.clear();
     }
 
     /// Follows another view with so many tables: what is known about flows depends on it.
@@ -276,8 +293,7 @@ impl BurstFilter {
 
     /// Reads all packets that have a destination to look up.
     fn read(&mut self, state: &StageState, packets: &mut [Packet<'_>]) {
-        (self.len, self.has_dropped) = (0, false);
-        self.translations.clear();
+        self.begin_judging();
         for table in &state.tables {
             let inet = table.inet.destinations.positions();
             for position in inet.chain(table.inet6.destinations.positions()) {

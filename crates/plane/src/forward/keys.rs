@@ -1,5 +1,7 @@
 //! The addresses of one burst, gathered by table and family, so that one call looks up all of them.
 
+use std::ops::Range;
+
 use fullview_table::fib::Fib;
 use fullview_table::fib::framework::{Reader, SharedReader};
 use fullview_table::group::GroupView;
@@ -96,7 +98,7 @@ impl BurstPositions {
     }
 
     #[inline(always)]
-    pub fn iter(&self) -> impl Iterator<Item = usize> {
+    pub fn iter(&self) -> impl Iterator<Item = usize> + Clone {
         self.positions[..self.len].iter().map(|position| usize::from(*position))
     }
 }
@@ -200,6 +202,18 @@ impl<A: Address> LookupBatch<A> {
     #[inline(always)]
     pub fn position(&self, at: usize) -> usize {
         self.positions.get(at)
+    }
+
+    /// The positions in the burst of some packets of the batch.
+    #[inline(always)]
+    pub fn positions_in(&self, packets: Range<usize>) -> &[u8] {
+        &self.positions.positions[packets]
+    }
+
+    /// The next hops of some packets of the batch.
+    #[inline(always)]
+    pub fn next_hops_in(&mut self, packets: Range<usize>) -> &mut [NextHop] {
+        &mut self.next_hops[packets]
     }
 
     /// The address of a packet of the batch.

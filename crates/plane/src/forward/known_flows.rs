@@ -8,21 +8,23 @@ use fullview_filter::address::Family;
 use fullview_filter::packet::Packet as FilterPacket;
 use fullview_filter::ruleset::{learn_flow, may_learn_flow};
 use fullview_filter::state::FilterWorker;
-use fullview_filter::state::flow::{FlowCaches, FlowRoute, Inet6Addresses, InetAddresses, PassTrace};
+use fullview_filter::state::flow::{
+    FlowCaches, FlowRoute, FlowTime, Inet6Addresses, InetAddresses, PassTrace,
+};
 use fullview_table::NextHop;
 
 use super::flow_set::FlowSet;
 use super::keys::{FamilyKeys, LookupBatch, TableKeys};
-use super::take_flows::{FlowFilter, KnownPackets, UNKNOWN, take_known};
+use super::take_flows::{COUNTED, FlowBatch, FlowFilter, KnownPackets, SoughtFlows, UNKNOWN};
 use super::take_segments::{note_segments, take_segments};
 use super::wire_flow::WireFamily;
 use crate::burst::{BURST, Packet};
 
 /// What the routes of a table and family are now.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct RoutesNow {
     generation: u64,
-    stamp: u64,
+    time: FlowTime,
 }
 
 /// A packet that leaves and may be the one that its flow is learned from.
@@ -39,6 +41,7 @@ pub(super) struct KnownFlows {
     routes: Vec<[RoutesNow; 2]>,
     /// The place in the cache of the packet at each position of the burst.
     places: Box<[u32; BURST]>,
+    sought: (SoughtFlows<InetAddresses>, SoughtFlows<Inet6Addresses>),
     /// In the order of the packets that leave.
     candidates: Box<[Candidate; BURST]>,
     packets: u64,
@@ -50,6 +53,7 @@ impl KnownFlows {
         KnownFlows {
             routes: Vec::new(),
             places: Box::new([UNKNOWN; BURST]),
+            sought: (SoughtFlows::new(), SoughtFlows::new()),
             candidates: Box::new([nothing; BURST]),
             packets: 0,
         }
@@ -65,16 +69,24 @@ impl KnownFlows {
     pub fn follow(&mut self, tables: usize, worker: &mut FilterWorker) {
         worker.end_flows();
         self.routes.clear();
-        self.routes.resize(tables, [RoutesNow::default(); 2]);
+        self.routes.resize(tables, [RoutesNow::UNKNOWN; 2]);
     }
 
-    /// Gives the packets of known flows their next hops, and hides them from the stages until [`show`].
-    pub fn take(&mut self, filter: &mut FlowFilter<'_>, tables: &mut [TableKeys], packets: &[Packet<'_>]) {
+    /// Gives the packets of known flows their next hops, and hides them from the stages until [`show`]. Says whether the
+    /// rules have to judge others.
+    pub fn take(
+        &mut self,
+        filter: &mut FlowFilter<'_>,
+        tables: &mut [TableKeys],
+        packets: &[Packet<'_>],
+    ) -> bool {
         filter.worker.flows_mut().0.begin_burst();
+        self.places[..packets.len()].fill(COUNTED);
         let (mut taken, mut all) = (KnownPackets::default(), 0);
         for (table, routes) in tables.iter_mut().zip(&mut self.routes) {
-            taken += routes[0].take::<InetAddresses>(&mut self.places, filter, &mut table.inet, packets);
-            taken += routes[1].take::<Inet6Addresses>(&mut self.places, filter, &mut table.inet6, packets);
+            let (inet, inet6) = &mut self.sought;
+            taken += routes[0].take(&mut self.places, filter, &mut table.inet, packets, inet);
+            taken += routes[1].take(&mut self.places, filter, &mut table.inet6, packets, inet6);
             all += table.inet.destinations.len() + table.inet6.destinations.len();
         }
         // If the rules judge no packet of the burst, or all, and no state follows segments, the order does not matter.
@@ -85,7 +97,7 @@ impl KnownFlows {
         // Not before: what is put off is taken back from what was counted.
         flows.settle_rules(counters);
         if known == 0 {
-            return;
+            return all > 0;
         }
         self.packets += known as u64;
         for table in tables {
@@ -97,6 +109,7 @@ impl KnownFlows {
             table.inet.destinations.hide(|position| self.places[position] != UNKNOWN);
             table.inet6.destinations.hide(|position| self.places[position] != UNKNOWN);
         }
+        known < all
     }
 
     /// Takes the segments of known flows, and leaves packets to the rules whose flows have others that these judge. Returns how
@@ -161,9 +174,9 @@ impl KnownFlows {
         }
         for (table, [inet, inet6]) in tables.iter_mut().zip(&self.routes) {
             let keys = &mut table.inet;
-            left += take_segments::<InetAddresses>(places, filter, keys, inet.stamp, packets, judged);
+            left += take_segments::<InetAddresses>(places, filter, keys, inet.time, packets, judged);
             let keys = &mut table.inet6;
-            left += take_segments::<Inet6Addresses>(places, filter, keys, inet6.stamp, packets, judged);
+            left += take_segments::<Inet6Addresses>(places, filter, keys, inet6.time, packets, judged);
         }
         left
     }
@@ -194,9 +207,8 @@ impl KnownFlows {
                 Family::Inet6 => (self.routes[of][1], tables[of].inet6.find(packet.destination.0)),
             };
             if found == *next_hop {
-                let route = FlowRoute { next_hop: next_hop.0, stamp: routes.stamp };
-                let now = filter.now();
-                let learned = learn_flow(filter.worker, packet, (place, *hash), entering, (route, now));
+                let route = FlowRoute { next_hop: next_hop.0, time: routes.time };
+                let learned = learn_flow(filter.worker, packet, (place, *hash), entering, route);
                 learned.into_iter().for_each(|at| share(filter, packet.family, at));
             }
         }
@@ -219,6 +231,8 @@ pub(super) fn show(tables: &mut [TableKeys]) {
 }
 
 impl RoutesNow {
+    const UNKNOWN: RoutesNow = RoutesNow { generation: 0, time: FlowTime { stamp: 0, now: 0, moment: 0 } };
+
     /// Gives the packets of known flows except TCP their next hops.
     fn take<A: WireFamily>(
         &mut self,
@@ -226,21 +240,26 @@ impl RoutesNow {
         filter: &mut FlowFilter<'_>,
         keys: &mut FamilyKeys<A::Key>,
         packets: &[Packet<'_>],
+        sought: &mut SoughtFlows<A>,
     ) -> KnownPackets {
         let len = keys.destinations.len();
         if len == 0 {
             return KnownPackets::default();
         }
-        let (flows, _) = filter.worker.flows_mut();
+        let (now, (flows, _)) = (filter.now(), filter.worker.flows_mut());
         let generation = keys.reader.generation();
-        if !flows.is_current(self.stamp) || self.generation != generation {
-            *self = RoutesNow { generation, stamp: flows.new_stamp() };
+        if !flows.is_current(self.time.stamp) || self.generation != generation {
+            let stamp = flows.new_stamp();
+            *self = RoutesNow { generation, time: FlowTime { stamp, now, moment: stamp } };
+        }
+        if self.time.now != now {
+            self.time = FlowTime { now, moment: flows.new_stamp(), ..self.time };
         }
         if A::cache(flows).is_empty() {
-            (0..len).for_each(|at| places[keys.destinations.position(at)] = UNKNOWN);
+            keys.destinations.positions().for_each(|position| places[position] = UNKNOWN);
             return KnownPackets::default();
         }
-        take_known::<A>(places, filter, keys, self.stamp, packets)
+        FlowBatch { places, filter, keys, packets, time: self.time, sought }.take()
     }
 }
 
@@ -267,7 +286,8 @@ fn take_back<A: WireFamily>(
         let (place, seen) = (places[position], A::read(packets[position]));
         // Segments were not counted yet.
         if place != UNKNOWN && !seen.is_segment && judged.contains::<A>(packets[position]) {
-            flows.take_back::<A>(place as usize, seen.length);
+            let entry = A::cache(flows).find(&seen.flow);
+            entry.into_iter().for_each(|entry| flows.take_back::<A>(entry, seen.length));
             places[position] = UNKNOWN;
             taken += 1;
         }

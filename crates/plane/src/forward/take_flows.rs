@@ -2,24 +2,27 @@
 //!
 //! Their entries lie anywhere in memory that only the second cache holds. So the memory for several packets is requested
 //! before the first of them is looked at; and packets whose states have to be asked again, which are most of them when the
-//! clock has just moved on, are put off and asked together.
+//! clock has just moved on, are put off and asked together. Both loops over all packets do little for each and call no
+//! function, so that they keep their values in registers; what is rare is in functions of its own.
 
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 
 use fullview_filter::ruleset::{RuleSet, may_renew_flow, renew_flow};
 use fullview_filter::state::FilterWorker;
-use fullview_filter::state::flow::{FamilyFlows, FlowCache, FlowCaches};
-use fullview_table::NextHop;
+use fullview_filter::state::flow::{FamilyFlows, FlowCaches, FlowTime, SoughtFlow, WireFlow};
+use fullview_table::{NextHop, prefetch_value};
 
-use super::keys::FamilyKeys;
+use super::keys::{BurstPositions, FamilyKeys};
 use super::wire_flow::WireFamily;
-use crate::burst::{BURST, Packet, Slot};
+use crate::burst::{BURST, Packet};
 use crate::filter_time::step_of;
 use crate::kernel_flows::{FlowSharing, KnownFlow};
 use crate::view::View;
 
 /// The place of a packet whose flow is not known.
 pub(super) const UNKNOWN: u32 = u32::MAX;
+/// Instead of the place of a packet that is counted already.
+pub(super) const COUNTED: u32 = u32::MAX - 1;
 
 /// For so many packets at once the memory of their flows is requested.
 const STEP: usize = 32;
@@ -55,12 +58,6 @@ impl FlowFilter<'_> {
     }
 }
 
-/// Packets of a batch and the places of their flows.
-struct PutOff {
-    len: usize,
-    packets: [(u8, u32); STEP],
-}
-
 /// How many packets of a burst are of known flows.
 #[derive(Clone, Copy, Default)]
 pub(super) struct KnownPackets {
@@ -76,137 +73,144 @@ impl AddAssign for KnownPackets {
     }
 }
 
-/// Gives the packets of known flows except TCP their next hops, and notes the places of all of them by their positions.
-pub(super) fn take_known<A: WireFamily>(
-    places: &mut [u32; BURST],
-    filter: &mut FlowFilter<'_>,
-    keys: &mut FamilyKeys<A::Key>,
-    stamp: u64,
-    packets: &[Packet<'_>],
-) -> KnownPackets {
-    let (mut known, mut run, len) = (KnownPackets::default(), Run::default(), keys.destinations.len());
-    for first in (0..len).step_by(STEP) {
-        let step = (first, len.min(first + STEP));
-        find::<A>(places, filter, keys, step, packets);
-        let mut put_off = PutOff { len: 0, packets: [(0, 0); STEP] };
-        known += count::<A>(places, filter, keys, (step, stamp), packets, (&mut run, &mut put_off));
-        if put_off.len > 0 {
-            let put_off = &put_off.packets[..put_off.len];
-            known.all += renew::<A>(places, filter, keys, stamp, packets, (&mut run, put_off));
+/// The flows of some packets, between two loops.
+pub(super) struct SoughtFlows<A> {
+    flows: Box<[SoughtFlow<A>; STEP]>,
+    /// The list of rules that counted the last packet.
+    list: u16,
+}
+
+impl<A: FamilyFlows> SoughtFlows<A> {
+    pub fn new() -> Self {
+        SoughtFlows { flows: Box::new([SoughtFlow::default(); STEP]), list: 0 }
+    }
+}
+
+/// The packets of one family and table, and what is found out about them.
+pub(super) struct FlowBatch<'b, 'f, 'p, A: WireFamily> {
+    /// Where the flows are, by the packets' positions: at first [`COUNTED`].
+    pub places: &'b mut [u32; BURST],
+    pub filter: &'b mut FlowFilter<'f>,
+    pub keys: &'b mut FamilyKeys<A::Key>,
+    pub packets: &'b [Packet<'p>],
+    /// Of the table's routes.
+    pub time: FlowTime,
+    pub sought: &'b mut SoughtFlows<A>,
+}
+
+impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
+    /// Gives the packets of known flows except TCP their next hops, and notes the places of all of them.
+    pub fn take(&mut self) -> KnownPackets {
+        let len = self.keys.destinations.len();
+        let (mut known, mut run) =
+            (KnownPackets::default(), Run { list: self.sought.list, ..Run::default() });
+        for first in (0..len).step_by(STEP) {
+            let step = first..len.min(first + STEP);
+            self.find(step.clone());
+            let mut put_off = BurstPositions::NONE;
+            known += self.count(step, &mut run, &mut put_off);
+            if put_off.len() > 0 {
+                known.all += self.renew(&mut run, &put_off);
+            }
+        }
+        self.sought.list = run.list;
+        run.settle(self.filter.worker.flows_mut().0);
+        known
+    }
+
+    /// Reads the flows, and requests the memory of their entries.
+    #[inline(never)]
+    fn find(&mut self, step: Range<usize>) {
+        let cache = A::cache(self.filter.worker.flows_mut().0);
+        for (sought, position) in self.sought.flows.iter_mut().zip(self.keys.destinations.positions_in(step))
+        {
+            let seen = A::read(self.packets[usize::from(*position)]);
+            // A branch, as nearly all packets are plain ones.
+            if !seen.is_plain {
+                sought.flow = WireFlow::default();
+                continue;
+            }
+            let hash = cache.hash(&seen.flow);
+            cache.memory(hash).into_iter().for_each(prefetch_value);
+            let flow = if seen.is_segment { WireFlow::default() } else { seen.flow };
+            *sought = SoughtFlow { flow, hash, length: seen.length };
         }
     }
-    run.settle(filter.worker.flows_mut().0);
-    known
-}
 
-/// Finds where the flows are, if they are anywhere.
-#[inline(never)]
-fn find<A: WireFamily>(
-    places: &mut [u32; BURST],
-    filter: &mut FlowFilter<'_>,
-    keys: &FamilyKeys<A::Key>,
-    (first, end): (usize, usize),
-    packets: &[Packet<'_>],
-) {
-    let flows = A::cache(filter.worker.flows_mut().0);
-    let (mut touched, mut hashes) = (0, [0; STEP]);
-    // In loops of their own, as the processor waits for the memory of the more packets at once, the shorter a loop is.
-    for (hash, at) in hashes.iter_mut().zip(first..end) {
-        *hash = flows.hash(&A::read(packets[keys.destinations.position(at)]).flow);
-        touched ^= flows.touch_slots(*hash);
-    }
-    for (hash, at) in hashes.iter().zip(first..end) {
-        let place = flows.place(*hash);
-        places[keys.destinations.position(at) % BURST] = place as u32;
-        touched ^= flows.touch(place);
-    }
-    std::hint::black_box(touched);
-}
-
-/// Counts the packets of known flows, except those whose states have to be asked.
-#[inline(never)]
-fn count<A: WireFamily>(
-    places: &mut [u32; BURST],
-    filter: &mut FlowFilter<'_>,
-    keys: &mut FamilyKeys<A::Key>,
-    ((first, end), stamp): ((usize, usize), u64),
-    packets: &[Packet<'_>],
-    (run, put_off): (&mut Run, &mut PutOff),
-) -> KnownPackets {
-    let (mut known, since) = (KnownPackets::default(), (stamp, filter.now() as u32));
-    let (flows, _) = filter.worker.flows_mut();
-    for at in first..end {
-        let position = keys.destinations.position(at) % BURST;
-        let (seen, place) = (A::read(packets[position]), places[position] as usize);
-        let counted = if seen.is_plain & !seen.is_segment {
-            A::cache(flows).count_fresh(place, &seen.flow, since, seen.length)
-        } else {
-            None
-        };
-        if let Some((next_hop, list)) = counted {
-            run.count(list, seen.length, flows);
-            keys.destinations.set_next_hop(at, NextHop(next_hop));
-            known.all += 1;
-        } else {
-            known += leave::<A>(&mut places[position], A::cache(flows), packets[position], (at, put_off));
+    /// Counts the packets of known flows, except those whose states have to be asked.
+    #[inline(never)]
+    fn count(&mut self, step: Range<usize>, run: &mut Run, put_off: &mut BurstPositions) -> KnownPackets {
+        let mut known = KnownPackets::default();
+        let mut at = step.start;
+        loop {
+            let sought = self.sought.flows[at - step.start..].iter();
+            let packets = sought.zip(self.keys.destinations.next_hops_in(at..step.end));
+            let cache = A::cache(self.filter.worker.flows_mut().0);
+            let sum = cache.count_run(packets, (self.time.moment, run.list));
+            run.packets += sum.packets();
+            run.bytes += sum.bytes();
+            let counted = sum.packets() as usize;
+            known.all += counted;
+            at += counted;
+            if at >= step.end {
+                return known;
+            }
+            known += self.count_other(at, run, put_off);
+            at += 1;
         }
     }
-    known
-}
 
-/// Leaves a segment of a known flow to [`take_segments`](super::take_segments), a packet whose states have to be asked to
-/// [`renew`], and all others to the rules. A function of its own, so that [`count`] keeps its values in registers.
-#[inline(never)]
-fn leave<A: WireFamily>(
-    place: &mut u32,
-    cache: &FlowCache<A>,
-    slot: &Slot,
-    (at, put_off): (usize, &mut PutOff),
-) -> KnownPackets {
-    let seen = A::read(slot);
-    let is_other = seen.is_segment && A::segment(slot, seen.length).is_none();
-    if !(cache.has(*place as usize, &seen.flow) & seen.is_plain) || is_other {
-        *place = UNKNOWN;
-        return KnownPackets::default();
-    }
-    if seen.is_segment {
-        return KnownPackets { all: 1, segments: 1 };
-    }
-    put_off.packets[put_off.len % STEP] = (at as u8, *place);
-    put_off.len += 1;
-    KnownPackets::default()
-}
-
-/// Counts the packets whose states are alive.
-#[cold]
-fn renew<A: WireFamily>(
-    places: &mut [u32; BURST],
-    filter: &mut FlowFilter<'_>,
-    keys: &mut FamilyKeys<A::Key>,
-    stamp: u64,
-    packets: &[Packet<'_>],
-    (run, put_off): (&mut Run, &[(u8, u32)]),
-) -> usize {
-    filter.worker.touch_states_of::<A>(put_off.iter().map(|(_, place)| *place as usize));
-    let (mut known, renews) = (0, filter.renews());
-    for (at, place) in put_off {
-        let (at, place) = (usize::from(*at), *place as usize);
-        let position = keys.destinations.position(at);
-        let addr = keys.destinations.addr(at);
-        let next_hop = || renews.then(|| keys.find(addr).0);
-        if !may_renew_flow::<A>(filter.rules, filter.worker, place, (stamp, filter.now()), next_hop) {
-            places[position] = UNKNOWN;
-            continue;
+    /// Counts a packet that ends a run, leaves a segment of a known flow to [`take_segments`](super::take_segments), a packet
+    /// whose states have to be asked to [`Self::renew`], and all others to the rules.
+    #[inline(never)]
+    fn count_other(&mut self, at: usize, run: &mut Run, put_off: &mut BurstPositions) -> KnownPackets {
+        let position = self.keys.destinations.position(at);
+        let slot = &*self.packets[position];
+        let seen = A::read(slot);
+        let is_other = !seen.is_plain || seen.is_segment && A::segment(slot, seen.length).is_none();
+        let found = A::cache(self.filter.worker.flows_mut().0).find(&seen.flow).filter(|_| !is_other);
+        self.places[position] = found.map_or(UNKNOWN, |place| place as u32);
+        let Some(place) = found else { return KnownPackets::default() };
+        if seen.is_segment {
+            return KnownPackets { all: 1, segments: 1 };
         }
-        renew_flow::<A>(filter.worker, place, (stamp, filter.now()));
-        filter.share::<A>(place);
-        let (length, (flows, _)) = (A::read(packets[position]).length, filter.worker.flows_mut());
+        if !A::cache(self.filter.worker.flows_mut().0).is_fresh(place, self.time.moment) {
+            put_off.push(at);
+            return KnownPackets::default();
+        }
+        self.count_one(at, (place, seen.length), run);
+        KnownPackets { all: 1, segments: 0 }
+    }
+
+    fn count_one(&mut self, at: usize, (place, length): (usize, u16), run: &mut Run) {
+        let (flows, _) = self.filter.worker.flows_mut();
         let (next_hop, list) = A::cache(flows).count(place, length);
         run.count(list, length, flows);
-        keys.destinations.set_next_hop(at, NextHop(next_hop));
-        known += 1;
+        self.keys.destinations.set_next_hop(at, NextHop(next_hop));
     }
-    known
+
+    /// Counts the packets whose states are alive.
+    #[cold]
+    fn renew(&mut self, run: &mut Run, put_off: &BurstPositions) -> usize {
+        let places = put_off.iter().map(|at| self.places[self.keys.destinations.position(at)] as usize);
+        self.filter.worker.touch_states_of::<A>(places);
+        let (mut known, time) = (0, self.time);
+        for at in put_off.iter() {
+            let position = self.keys.destinations.position(at);
+            let (place, addr) = (self.places[position] as usize, self.keys.destinations.addr(at));
+            let (renews, FlowFilter { rules, worker, .. }) = (self.filter.renews(), &mut *self.filter);
+            let next_hop = || renews.then(|| self.keys.find(addr).0);
+            if !may_renew_flow::<A>(rules, worker, place, time, next_hop) {
+                self.places[position] = UNKNOWN;
+                continue;
+            }
+            renew_flow::<A>(worker, place, time);
+            self.filter.share::<A>(place);
+            self.count_one(at, (place, A::read(self.packets[position]).length), run);
+            known += 1;
+        }
+        known
+    }
 }
 
 /// Consecutive packets that the same rules count.

@@ -2,6 +2,7 @@
 //! burst the rules judge: these judge all segments of such a flow, and those behind one that its states refuse.
 
 use fullview_filter::ruleset::{follow_segment, may_renew_flow, renew_flow};
+use fullview_filter::state::flow::FlowTime;
 use fullview_table::NextHop;
 
 use super::flow_set::FlowSet;
@@ -31,7 +32,7 @@ pub(super) fn take_segments<A: WireFamily>(
     places: &mut [u32; BURST],
     filter: &mut FlowFilter<'_>,
     keys: &mut FamilyKeys<A::Key>,
-    stamp: u64,
+    time: FlowTime,
     packets: &[Packet<'_>],
     judged: &mut FlowSet,
 ) -> usize {
@@ -44,7 +45,7 @@ pub(super) fn take_segments<A: WireFamily>(
             continue;
         }
         let is_judged = judged.depends_on_order(seen.flow.marks());
-        if is_judged || !follow::<A>(filter, keys, (at, place as usize), stamp, slot) {
+        if is_judged || !follow::<A>(filter, keys, (at, place as usize), time, slot) {
             places[position] = UNKNOWN;
             judged.add::<A>(slot);
             left += 1;
@@ -65,21 +66,20 @@ fn follow<A: WireFamily>(
     filter: &mut FlowFilter<'_>,
     keys: &mut FamilyKeys<A::Key>,
     (at, place): (usize, usize),
-    stamp: u64,
+    time: FlowTime,
     slot: &Slot,
 ) -> bool {
     let Some(segment) = A::segment(slot, A::read(slot).length) else { return false };
-    let now = filter.now();
-    let is_fresh = A::cache(filter.worker.flows_mut().0).is_fresh(place, stamp, now as u32);
+    let is_fresh = A::cache(filter.worker.flows_mut().0).is_fresh(place, time.moment);
     if is_fresh {
         return follow_segment::<A>(filter.worker, place, &segment);
     }
     let (addr, renews) = (keys.destinations.addr(at), filter.renews());
     let next_hop = || renews.then(|| keys.find(addr).0);
-    let follows = may_renew_flow::<A>(filter.rules, filter.worker, place, (stamp, now), next_hop)
+    let follows = may_renew_flow::<A>(filter.rules, filter.worker, place, time, next_hop)
         && follow_segment::<A>(filter.worker, place, &segment);
     if follows {
-        renew_flow::<A>(filter.worker, place, (stamp, now));
+        renew_flow::<A>(filter.worker, place, time);
         filter.share::<A>(place);
     }
     follows

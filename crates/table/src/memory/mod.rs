@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 mod cache_padded;
+mod huge_slice;
 mod pages;
 mod prefetch;
 mod reclaim;
@@ -15,7 +16,9 @@ mod tracking;
 mod word;
 
 pub(crate) use cache_padded::CachePadded;
+pub use huge_slice::HugeSlice;
 pub(crate) use pages::Pages;
+pub use prefetch::prefetch_value;
 pub(crate) use prefetch::{prefetch, prefetch_beyond, prefetch_from, prefetch_unchecked};
 pub(crate) use reclaim::{Reclaim, Token};
 pub(crate) use ring::Ring;

@@ -46,3 +46,9 @@ pub(crate) fn prefetch<T>(table: &[T], index: usize) {
     #[cfg(not(all(target_arch = "x86_64", not(fullview_portable))))]
     let _ = (table, index);
 }
+
+/// Prefetches the first cache line of a value.
+#[inline(always)]
+pub fn prefetch_value<T>(value: &T) {
+    prefetch_unchecked(std::ptr::from_ref(value).cast());
+}

@@ -1,51 +1,114 @@
-//! The flows of one family. A flow has one of two slots of one cache line, which follow from its hash. A slot is four bytes
-//! with a tag, so that the only entry that is read is most often the right one; entries are one cache line, and lie side by side in the order
-//! in which flows were learned, so that they take few pages.
+//! The flows of one family. An entry is one cache line, in one of two places that follow from the hash of its flow and lie near
+//! each other. Of five thousand flows fourteen in fifteen have the first one, so nothing else leads to them: a packet's
+//! only memory here is its entry, which can be asked for as soon as the hash is known.
 
-use std::hint::select_unpredictable;
+use fullview_table::HugeSlice;
 
 use super::addresses::{FlowAddresses, WireFlow};
 use super::offload::{FlowAccounts, NOT_OFFLOADED, OffloadedPackets};
 use crate::state::table::{Hit, StateTable};
 
-/// The stamp of an entry that is no longer valid, older than all others.
+/// The stamp of an entry that is no longer valid, older than all others; and the moment of one that nobody has renewed.
 const NEVER: u64 = 0;
 /// An entry gives way to another flow if its last packet is so many milliseconds old.
 const IDLE: i32 = 500;
 /// So many packets are counted before the states are.
-const MOST_PACKETS: u32 = 1 << 15;
+const MOST_PACKETS: u64 = 1 << 15;
 
 /// What every packet of the flow reads and writes.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct CachedFlow<A> {
     flow: WireFlow<A>,
-    /// What the rules, the view and the routes were when the flow was learned.
-    stamp: u64,
-    /// The time up to which the states are known to live, which is the time of their last packet.
-    last: u32,
-    /// Packets and bytes that the states have not counted yet.
-    packets: u32,
-    bytes: u32,
+    mark: FlowMark,
+    /// What the states have not counted yet.
+    sum: FlowSum,
     next_hop: u16,
-    /// The number of the list of rules that count.
-    rules: u16,
 }
 
 const _: () = assert!(size_of::<CachedFlow<super::addresses::Inet6Addresses>>() == 64);
 
-impl<A> CachedFlow<A> {
+/// The moment up to which the states are known to live, and the number of the list of rules that count: one comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FlowMark(u64);
+
+impl FlowMark {
+    fn new(moment: u64, rules: u16) -> FlowMark {
+        FlowMark(moment << 16 | u64::from(rules))
+    }
+
+    fn moment(self) -> u64 {
+        self.0 >> 16
+    }
+
+    fn rules(self) -> u16 {
+        self.0 as u16
+    }
+}
+
+/// Packets, and their bytes, which are fewer than 4 GiB: one addition.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowSum(u64);
+
+impl FlowSum {
+    /// One packet of this length.
     #[inline(always)]
-    fn is_fresh(&self, stamp: u64, now: u32) -> bool {
-        (self.stamp == stamp) & (self.last == now) & (self.packets < MOST_PACKETS)
+    pub fn packet(length: u16) -> FlowSum {
+        FlowSum(1 << 32 | u64::from(length))
     }
 
     #[inline(always)]
-    fn count(&mut self, length: u16) -> (u16, u16) {
-        self.packets += 1;
-        self.bytes = self.bytes.wrapping_add(u32::from(length));
-        (self.next_hop, self.rules)
+    fn add(&mut self, more: FlowSum) {
+        self.0 = self.0.wrapping_add(more.0);
     }
+
+    /// How many packets.
+    #[inline(always)]
+    pub fn packets(self) -> u64 {
+        self.0 >> 32
+    }
+
+    /// How many bytes.
+    #[inline(always)]
+    pub fn bytes(self) -> u64 {
+        self.0 & 0xffff_ffff
+    }
+
+    #[inline(always)]
+    fn has_room(self) -> bool {
+        self.0 < MOST_PACKETS << 32
+    }
+}
+
+impl<A> CachedFlow<A> {
+    #[inline(always)]
+    fn count(&mut self, packet: FlowSum) -> u16 {
+        self.sum.add(packet);
+        self.next_hop
+    }
+}
+
+/// What an entry follows from.
+#[derive(Clone, Copy, Debug)]
+struct FlowBasis {
+    states: FlowStates,
+    /// What the rules, the view and the routes were when the flow was learned.
+    stamp: u64,
+    /// The time of the last packet, as far as it is known.
+    last: u32,
+    /// The entry of [`FlowOffload`](super::FlowOffload) that forwards packets of the flow too.
+    offloaded: u32,
+}
+
+/// Since when an entry is true.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowTime {
+    /// The stamp of the table's routes.
+    pub stamp: u64,
+    /// The time of packets, in milliseconds.
+    pub now: u64,
+    /// Another number for each other `stamp` and `now`: [`FlowCaches::new_stamp`](super::FlowCaches::new_stamp).
+    pub moment: u64,
 }
 
 /// The states that decide about both passes, of those that are decided by states.
@@ -56,28 +119,49 @@ pub(crate) type FlowStates = [Option<Hit>; 2];
 pub(super) struct LearnedFlow<A> {
     pub flow: WireFlow<A>,
     pub states: FlowStates,
-    pub stamp: u64,
+    pub time: FlowTime,
     pub next_hop: u16,
     pub rules: u16,
 }
 
-/// Slots that share a cache line.
-const SLOTS: usize = 16;
+/// Both places of a flow lie within so many entries: within one page.
+const NEAR: usize = 16;
+/// Most entries of a cache.
+const MOST: usize = 1 << 15;
 
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct SlotLine([u32; SLOTS]);
+/// The hash of a flow, from which its two places follow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowHash(u32);
+
+impl FlowHash {
+    /// The place that most flows have.
+    #[inline(always)]
+    fn first(self, mask: usize) -> usize {
+        self.0 as usize & mask
+    }
+
+    #[inline(always)]
+    fn second(self, mask: usize) -> usize {
+        self.first(mask) ^ (self.0 as usize >> 24 & (NEAR - 1) | 1)
+    }
+}
+
+/// A packet whose flow is looked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SoughtFlow<A> {
+    /// The default, which no packet has, for a packet that is not just counted.
+    pub flow: WireFlow<A>,
+    pub hash: FlowHash,
+    pub length: u16,
+}
 
 /// A bounded cache of flows.
 #[derive(Debug)]
 pub struct FlowCache<A> {
-    entries: Box<[CachedFlow<A>]>,
-    slots: Box<[SlotLine]>,
-    /// How many entries were ever used. As many slots are.
-    used: u32,
-    states: Box<[FlowStates]>,
-    /// The entry of [`FlowOffload`](super::FlowOffload) that forwards packets of the flow too.
-    offloaded: Box<[u32]>,
+    entries: HugeSlice<CachedFlow<A>>,
+    bases: Box<[FlowBasis]>,
+    /// The places that were ever used.
+    used: Vec<u32>,
     keys: [u64; 4],
 }
 
@@ -85,15 +169,13 @@ impl<A: FlowAddresses> FlowCache<A> {
     /// An empty cache for so many flows, with secret keys: none, or a power of two from
     /// 16 to 32,768.
     pub(super) fn new(entries: usize, keys: [u64; 4]) -> Self {
-        let entries = if entries == 0 { 0 } else { entries.next_power_of_two().clamp(SLOTS, USED as usize) };
-        let flow = WireFlow::default();
-        let empty = CachedFlow { flow, stamp: NEVER, last: 0, packets: 0, bytes: 0, next_hop: 0, rules: 0 };
+        let entries = if entries == 0 { 0 } else { entries.next_power_of_two().clamp(NEAR, MOST) };
+        let (flow, mark, sum) = (WireFlow::default(), FlowMark::new(NEVER, 0), FlowSum::default());
+        let basis = FlowBasis { states: [None; 2], stamp: NEVER, last: 0, offloaded: NOT_OFFLOADED };
         FlowCache {
-            entries: vec![empty; entries].into(),
-            slots: vec![SlotLine([0; SLOTS]); entries / SLOTS].into(),
-            used: 0,
-            states: vec![[None; 2]; entries].into(),
-            offloaded: vec![NOT_OFFLOADED; entries].into(),
+            entries: HugeSlice::filled(entries, CachedFlow { flow, mark, sum, next_hop: 0 }),
+            bases: vec![basis; entries].into(),
+            used: Vec::with_capacity(entries),
             keys,
         }
     }
@@ -106,109 +188,94 @@ impl<A: FlowAddresses> FlowCache<A> {
     /// Whether nothing was ever learned, as it never is without room.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.used == 0
+        self.used.is_empty()
     }
 
-    /// The hash of a flow, which leads to its slots.
+    /// The hash of a flow.
     #[inline(always)]
-    pub fn hash(&self, flow: &WireFlow<A>) -> u64 {
-        flow.hash(&self.keys)
+    pub fn hash(&self, flow: &WireFlow<A>) -> FlowHash {
+        FlowHash(flow.hash(&self.keys) as u32)
     }
 
-    /// Reads the slots of a hash before they are needed. Returns a value that depends on them. The cache has room.
     #[inline(always)]
-    pub fn touch_slots(&self, hash: u64) -> u32 {
-        self.slot(self.slots_of(hash)[0])
+    fn mask(&self) -> usize {
+        self.entries.len().wrapping_sub(1)
     }
 
-    /// The place of the entry of the flow with this hash, if it has one. A flow in its second slot whose first one has the same
-    /// tag by accident is not found. The cache has room.
+    /// The entry that a flow with this hash most often has, for a prefetch.
     #[inline(always)]
-    pub fn place(&self, hash: u64) -> usize {
-        let [first, second] = self.slots_of(hash);
-        let (first, second) = (self.slot(first), self.slot(second));
-        // A branch would often be mispredicted while its memory is on the way.
-        entry_of(select_unpredictable(first & TAG == tag(hash), first, second))
+    pub fn memory(&self, hash: FlowHash) -> Option<&impl Sized> {
+        self.entries.get(hash.first(self.mask()))
     }
 
-    /// Reads the entry at this place before it is needed. Returns a value that depends on it.
+    /// Counts the first packets, as long as each is of a flow whose entry is valid at this moment and names this list of rules;
+    /// and notes their next hops. Returns how many they are, and their bytes.
     #[inline(always)]
-    pub fn touch(&self, place: usize) -> u32 {
-        self.entries.get(place).map_or(0, |entry| entry.last)
-    }
-
-    /// Whether the place has the entry of the flow, valid or not.
-    #[inline(always)]
-    pub fn has(&self, place: usize, flow: &WireFlow<A>) -> bool {
-        self.entries.get(place).is_some_and(|entry| entry.flow == *flow)
-    }
-
-    /// Whether the entry is valid and its states were alive at this time.
-    #[inline(always)]
-    pub fn is_fresh(&self, place: usize, stamp: u64, now: u32) -> bool {
-        self.entries.get(place).is_some_and(|entry| entry.is_fresh(stamp, now))
-    }
-
-    /// As [`Self::count`], if the place has the entry of the flow and that is fresh.
-    #[inline(always)]
-    pub fn count_fresh(
+    pub fn count_run<'p, H: From<u16> + 'p>(
         &mut self,
-        place: usize,
-        flow: &WireFlow<A>,
-        (stamp, now): (u64, u32),
-        length: u16,
-    ) -> Option<(u16, u16)> {
-        let entry = self.entries.get_mut(place)?;
-        let counts = (entry.flow == *flow) & entry.is_fresh(stamp, now);
-        counts.then(|| entry.count(length))
+        packets: impl Iterator<Item = (&'p SoughtFlow<A>, &'p mut H)>,
+        (moment, rules): (u64, u16),
+    ) -> FlowSum
+    where
+        A: 'p,
+    {
+        let (mask, mark, mut all) = (self.mask(), FlowMark::new(moment, rules), FlowSum::default());
+        // A slice, as the compiler cannot know that entries do not overlap the cache.
+        let entries = &mut *self.entries;
+        for (SoughtFlow { flow, hash, length }, next_hop) in packets {
+            let mut place = hash.first(mask);
+            if entries.get(place).is_none_or(|entry| entry.flow != *flow) {
+                place = hash.second(mask);
+            }
+            let Some(entry) = entries.get_mut(place) else { break };
+            if !(entry.flow == *flow && entry.mark == mark && entry.sum.has_room()) {
+                break;
+            }
+            let packet = FlowSum::packet(*length);
+            *next_hop = H::from(entry.count(packet));
+            all.add(packet);
+        }
+        all
     }
 
-    fn find(&self, flow: &WireFlow<A>) -> Option<usize> {
-        let slots = self.slots_of(flow.hash(&self.keys)).into_iter();
-        slots.filter_map(|slot| self.entry_in(slot)).find(|place| self.has(*place, flow))
+    /// Both places where the entry of a flow may be.
+    fn places(&self, flow: &WireFlow<A>) -> [usize; 2] {
+        let (hash, mask) = (self.hash(flow), self.mask());
+        [hash.first(mask), hash.second(mask)]
     }
 
-    /// The place of the entry that a slot has.
-    fn entry_in(&self, slot: usize) -> Option<usize> {
-        let slot = self.slot(slot);
-        (slot & USED != 0).then(|| entry_of(slot))
+    /// The place of the entry of a flow, valid or not.
+    pub fn find(&self, flow: &WireFlow<A>) -> Option<usize> {
+        let has = |place: &usize| self.entries.get(*place).is_some_and(|entry| entry.flow == *flow);
+        self.places(flow).into_iter().find(has)
+    }
+
+    /// Whether the entry is valid at this moment.
+    pub fn is_fresh(&self, place: usize, moment: u64) -> bool {
+        let is_fresh = |entry: &CachedFlow<A>| entry.mark.moment() == moment && entry.sum.has_room();
+        self.entries.get(place).is_some_and(is_fresh)
     }
 
     /// Counts a packet of the flow. Returns its next hop, and the list of the rules that count it.
     #[inline(always)]
     pub fn count(&mut self, place: usize, length: u16) -> (u16, u16) {
-        self.entries.get_mut(place).map_or((0, 0), |entry| entry.count(length))
+        let count = |entry: &mut CachedFlow<A>| (entry.count(FlowSum::packet(length)), entry.mark.rules());
+        self.entries.get_mut(place).map_or((0, 0), count)
     }
 
     /// Takes a packet back, and returns the list of its rules.
     pub(super) fn subtract(&mut self, place: usize, length: u16) -> u16 {
         let entry = &mut self.entries[place];
         // Nothing is left to take back if the states were given it meanwhile: they count this packet twice.
-        if let Some(packets) = entry.packets.checked_sub(1) {
-            entry.packets = packets;
-            entry.bytes = entry.bytes.wrapping_sub(u32::from(length));
+        if entry.sum.packets() > 0 {
+            entry.sum = FlowSum(entry.sum.0.wrapping_sub(FlowSum::packet(length).0));
         }
-        entry.rules
-    }
-
-    #[inline(always)]
-    fn slots_of(&self, hash: u64) -> [usize; 2] {
-        let first = hash as usize & self.entries.len().wrapping_sub(1);
-        [first, first ^ (hash as usize >> 24 & (SLOTS - 1))]
-    }
-
-    #[inline(always)]
-    fn slot(&self, slot: usize) -> u32 {
-        self.slots[slot / SLOTS].0[slot % SLOTS]
-    }
-
-    fn set_slot(&mut self, slot: usize, value: u32) {
-        self.slots[slot / SLOTS].0[slot % SLOTS] = value;
+        entry.mark.rules()
     }
 
     /// The stamp and the next hop of an entry.
     pub fn route(&self, place: usize) -> (u64, u16) {
-        (self.entries[place].stamp, self.entries[place].next_hop)
+        (self.bases[place].stamp, self.entries[place].next_hop)
     }
 
     /// The states of an entry.
@@ -218,7 +285,7 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     /// The states of an entry, and which way the flow goes.
     pub(crate) fn hits(&self, place: usize) -> FlowStates {
-        self.states[place]
+        self.bases[place].states
     }
 
     /// The flow of an entry, valid or not.
@@ -228,55 +295,57 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     /// The entry that forwards packets of the flow elsewhere, if one does.
     pub fn offloaded(&self, place: usize) -> Option<u32> {
-        Some(self.offloaded[place]).filter(|entry| *entry != NOT_OFFLOADED)
+        Some(self.bases[place].offloaded).filter(|entry| *entry != NOT_OFFLOADED)
     }
 
     /// Notes that packets of the flow are forwarded elsewhere too, by this entry.
     pub fn set_offloaded(&mut self, place: usize, entry: u32) {
-        self.offloaded[place] = entry;
+        self.bases[place].offloaded = entry;
     }
 
     /// Notes a packet at this time.
-    pub(crate) fn renew(&mut self, place: usize, stamp: u64, now: u32, states: &mut StateTable) {
-        if self.entries[place].packets >= MOST_PACKETS {
+    pub(crate) fn renew(&mut self, place: usize, time: FlowTime, states: &mut StateTable) {
+        if !self.entries[place].sum.has_room() {
             self.settle_own(place, states);
         }
-        self.states(place).for_each(|id| states.set_last(id, now));
-        (self.entries[place].stamp, self.entries[place].last) = (stamp, now);
+        let FlowTime { stamp, now, moment } = time;
+        self.states(place).for_each(|id| states.set_last(id, now as u32));
+        (self.bases[place].stamp, self.bases[place].last) = (stamp, now as u32);
+        let entry = &mut self.entries[place];
+        entry.mark = FlowMark::new(moment, entry.mark.rules());
     }
 
     /// Gives the states what the entry has counted.
     fn settle_own(&mut self, place: usize, states: &mut StateTable) {
-        let entry = &mut self.entries[place];
-        let (packets, bytes) = (std::mem::take(&mut entry.packets), std::mem::take(&mut entry.bytes));
-        if packets > 0 {
-            self.states(place).for_each(|id| states.count(id, packets, bytes.into()));
+        let sum = std::mem::take(&mut self.entries[place].sum);
+        if sum.packets() > 0 {
+            self.states(place).for_each(|id| states.count(id, sum.packets() as u32, sum.bytes()));
         }
     }
 
     /// Gives the states what was counted here and elsewhere.
     pub(super) fn settle(&mut self, place: usize, accounts: &mut FlowAccounts<'_>) {
         self.settle_own(place, accounts.states);
-        let taken = accounts.take(self.offloaded[place]);
+        let taken = accounts.take(self.bases[place].offloaded);
         taken.into_iter().for_each(|taken| self.credit(place, taken, accounts));
     }
 
     /// As [`Self::settle`]. From now on the flow's packets are not forwarded elsewhere.
     pub(super) fn recall(&mut self, place: usize, accounts: &mut FlowAccounts<'_>) {
         self.settle_own(place, accounts.states);
-        let taken = accounts.end(std::mem::replace(&mut self.offloaded[place], NOT_OFFLOADED));
+        let taken = accounts.end(std::mem::replace(&mut self.bases[place].offloaded, NOT_OFFLOADED));
         taken.into_iter().for_each(|taken| self.credit(place, taken, accounts));
     }
 
     /// Counts packets that were forwarded elsewhere.
     fn credit(&mut self, place: usize, taken: OffloadedPackets, accounts: &mut FlowAccounts<'_>) {
         let OffloadedPackets { packets, bytes, last } = taken;
-        let entry = &mut self.entries[place];
-        if last.wrapping_sub(entry.last) as i32 > 0 {
-            entry.last = last;
+        let basis = &mut self.bases[place];
+        if last.wrapping_sub(basis.last) as i32 > 0 {
+            basis.last = last;
         }
         if packets > 0 {
-            accounts.rules.add(entry.rules, packets.into(), bytes);
+            accounts.rules.add(self.entries[place].mark.rules(), packets.into(), bytes);
         }
         for id in self.states(place) {
             accounts.states.count(id, packets, bytes);
@@ -286,20 +355,26 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     /// As [`Self::settle`] for all entries.
     pub(super) fn settle_all(&mut self, accounts: &mut FlowAccounts<'_>) {
-        (0..self.used as usize).for_each(|place| self.settle(place, accounts));
+        (0..self.used.len()).for_each(|at| self.settle(self.used[at] as usize, accounts));
     }
 
     /// As [`Self::recall`] for all entries.
     pub(super) fn recall_all(&mut self, accounts: &mut FlowAccounts<'_>) {
-        (0..self.used as usize).for_each(|place| self.recall(place, accounts));
+        (0..self.used.len()).for_each(|at| self.recall(self.used[at] as usize, accounts));
     }
 
     /// Removes a flow, whichever interfaces it comes in by.
     pub(super) fn remove(&mut self, flow: &WireFlow<A>, accounts: &mut FlowAccounts<'_>) {
         for place in self.entries_of(flow).into_iter().flatten() {
             self.recall(place, accounts);
-            self.entries[place].stamp = NEVER;
+            self.end(place);
         }
+    }
+
+    fn end(&mut self, place: usize) {
+        self.bases[place].stamp = NEVER;
+        let mark = &mut self.entries[place].mark;
+        *mark = FlowMark::new(NEVER, mark.rules());
     }
 
     /// As [`Self::settle`] for a flow, whichever interfaces it comes in by.
@@ -309,69 +384,63 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     fn entries_of(&self, flow: &WireFlow<A>) -> [Option<usize>; 2] {
         let is_same = |place: &usize| self.entries[*place].flow.is_same_flow(flow);
-        self.slots_of(flow.hash(&self.keys)).map(|slot| self.entry_in(slot).filter(is_same))
+        self.places(flow).map(|place| Some(place).filter(is_same))
     }
 
-    /// Adds or replaces a flow, unless both its slots belong to others that are valid and in use. Returns its place.
+    /// Adds or replaces a flow, unless both its places belong to others that are valid and in use. Returns its place.
     pub(super) fn learn(
         &mut self,
         new: LearnedFlow<A>,
-        (floor, now): (u64, u32),
+        floor: u64,
         accounts: &mut FlowAccounts<'_>,
     ) -> Option<usize> {
-        let place = self.find(&new.flow).or_else(|| self.vacate(&new.flow, floor, now))?;
+        let since = (floor, new.time.now as u32);
+        let place = self.find(&new.flow).or_else(|| self.vacate(&new.flow, since, accounts))?;
         self.recall(place, accounts);
-        let LearnedFlow { flow, states, stamp, next_hop, rules } = new;
-        self.states[place] = states;
-        self.entries[place] = CachedFlow { flow, stamp, last: now, packets: 0, bytes: 0, next_hop, rules };
+        self.note_used(place);
+        let LearnedFlow { flow, states, time: FlowTime { stamp, now, moment }, next_hop, rules } = new;
+        self.bases[place] = FlowBasis { states, stamp, last: now as u32, offloaded: NOT_OFFLOADED };
+        let (mark, sum) = (FlowMark::new(moment, rules), FlowSum::default());
+        self.entries[place] = CachedFlow { flow, mark, sum, next_hop };
         Some(place)
     }
 
-    /// An entry that a slot of the flow leads to and that may be replaced.
-    fn vacate(&mut self, flow: &WireFlow<A>, floor: u64, now: u32) -> Option<usize> {
-        let hash = flow.hash(&self.keys);
-        let mut slots = self.slots_of(hash).into_iter();
-        let free = slots.clone().find(|slot| self.is_free(*slot, floor, now));
-        let slot = free.or_else(|| slots.find(|slot| self.move_away(*slot, floor, now)))?;
-        let place = self.entry_in(slot).unwrap_or(self.used as usize);
-        self.used = self.used.max(place as u32 + 1);
-        self.set_slot(slot, tag(hash) | USED | place as u32);
-        Some(place)
+    /// A place of the flow whose entry may be replaced.
+    fn vacate(
+        &mut self,
+        flow: &WireFlow<A>,
+        since: (u64, u32),
+        accounts: &mut FlowAccounts<'_>,
+    ) -> Option<usize> {
+        let mut places = self.places(flow).into_iter();
+        let free = places.clone().find(|place| self.is_free(*place, since));
+        free.or_else(|| places.find(|place| self.move_away(*place, since, accounts)))
     }
 
-    fn is_free(&self, slot: usize, floor: u64, now: u32) -> bool {
-        self.entry_in(slot).is_none_or(|place| {
-            let entry = &self.entries[place];
-            entry.stamp < floor || now.wrapping_sub(entry.last) as i32 > IDLE
-        })
+    fn is_free(&self, place: usize, (floor, now): (u64, u32)) -> bool {
+        let FlowBasis { stamp, last, .. } = self.bases[place];
+        stamp < floor || now.wrapping_sub(last) as i32 > IDLE
     }
 
-    /// Moves the flow of a slot to its other one, if that is free.
-    fn move_away(&mut self, slot: usize, floor: u64, now: u32) -> bool {
-        let Some(place) = self.entry_in(slot) else { return true };
-        let slots = self.slots_of(self.entries[place].flow.hash(&self.keys));
-        let other = slots[usize::from(slots[0] == slot)];
-        let moves = other != slot && self.is_free(other, floor, now);
+    /// Moves a flow to its other place, if that is free. Its packets are not forwarded elsewhere any more, by an entry for the
+    /// place where it was.
+    fn move_away(&mut self, place: usize, since: (u64, u32), accounts: &mut FlowAccounts<'_>) -> bool {
+        let places = self.places(&self.entries[place].flow);
+        let other = places[usize::from(places[0] == place)];
+        let moves = self.is_free(other, since);
         if moves {
-            let (moved, free) = (self.slot(slot), self.slot(other));
-            self.set_slot(slot, free);
-            self.set_slot(other, moved);
+            self.recall(place, accounts);
+            self.recall(other, accounts);
+            self.note_used(other);
+            (self.entries[other], self.bases[other]) = (self.entries[place], self.bases[place]);
+            self.end(place);
         }
         moves
     }
-}
 
-/// The part of a slot that two flows seldom have in common.
-const TAG: u32 = 0xffff_0000;
-/// Set in slots that have an entry.
-const USED: u32 = 0x8000;
-
-#[inline(always)]
-fn tag(hash: u64) -> u32 {
-    (hash >> 32) as u32 & TAG
-}
-
-#[inline(always)]
-fn entry_of(slot: u32) -> usize {
-    (slot & (USED - 1)) as usize
+    fn note_used(&mut self, place: usize) {
+        if self.entries[place].flow == WireFlow::default() {
+            self.used.push(place as u32);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::addresses::{FlowAddresses, Inet6Addresses, InetAddresses, WireFlow};
-use super::cache::{FlowCache, FlowStates, LearnedFlow};
+use super::cache::{FlowCache, FlowStates, FlowTime, LearnedFlow};
 use super::counted_rules::CountedRules;
 use super::offload::{FlowAccounts, FlowOffload};
 use super::trace::PassTrace;
@@ -19,12 +19,11 @@ const MOST_TRACES: usize = 256;
 /// Words of the set of flows that changed.
 const CHANGED: usize = 16;
 
-/// Where the packets of a flow go, and for how long that is true.
+/// Where the packets of a flow go, and since when.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowRoute {
     pub next_hop: u16,
-    /// The stamp of the table's routes; zero for a packet that needs more than its flow's.
-    pub stamp: u64,
+    pub time: FlowTime,
 }
 
 /// The flows of one worker.
@@ -226,11 +225,11 @@ impl FlowCaches {
         packet: &Packet,
         hash: u64,
         passes: [&PassTrace; 2],
-        (route, now): (FlowRoute, u32),
+        route: FlowRoute,
         states: &mut StateTable,
     ) -> Option<usize> {
         let (word, bit) = changed_bit(hash);
-        if self.changed[word] & bit != 0 || !self.is_current(route.stamp) {
+        if self.changed[word] & bit != 0 || !self.is_current(route.time.stamp) {
             return None;
         }
         let learned = Learned {
@@ -240,11 +239,11 @@ impl FlowCaches {
             rules: self.counted.number(passes[0], passes[1])?,
             route,
         };
-        let since = (self.floor, now);
+        let floor = self.floor;
         let (inet, inet6, mut accounts) = self.parts(states);
         match packet.family {
-            Family::Inet => inet.learn(learned.flow()?, since, &mut accounts),
-            Family::Inet6 => inet6.learn(learned.flow()?, since, &mut accounts),
+            Family::Inet => inet.learn(learned.flow()?, floor, &mut accounts),
+            Family::Inet6 => inet6.learn(learned.flow()?, floor, &mut accounts),
         }
     }
 }
@@ -277,8 +276,8 @@ struct Learned {
 
 impl Learned {
     fn flow<A: FlowAddresses>(self) -> Option<LearnedFlow<A>> {
-        let FlowRoute { next_hop, stamp } = self.route;
+        let FlowRoute { next_hop, time } = self.route;
         let flow = WireFlow::of(&self.key, self.interface)?;
-        Some(LearnedFlow { flow, states: self.states, stamp, next_hop, rules: self.rules })
+        Some(LearnedFlow { flow, states: self.states, time, next_hop, rules: self.rules })
     }
 }
