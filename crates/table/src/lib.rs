@@ -79,7 +79,7 @@ mod sync;
 mod table;
 
 pub use addr::{Address, Family};
-pub use memory::{HugeSlice, prefetch_value};
+pub use memory::prefetch_value;
 pub use nexthop::{NextHop, NextHops, Target};
 pub use prefix::Prefix;
 pub use rib::{Change, Rib, Route};

@@ -21,10 +21,10 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(views: &Views, language: usize, limits: WorkerLimits, flows: u16) -> Pair {
+    fn new(views: &Views, language: usize, limits: WorkerLimits, (known, flows): (usize, u16)) -> Pair {
         let rules = &rule_sets(language)[0];
         let truth = Compared::new(views, rules, limits, 0);
-        let mut fast = Compared::new(views, rules, limits, 1000);
+        let mut fast = Compared::new(views, rules, limits, known);
         let program = Program::new(flows, fast.forwarder.filter_mut().unwrap());
         Pair { truth, fast, program }
     }
@@ -59,6 +59,11 @@ impl Pair {
 
 /// Runs the steps with and without a program, and compares after each step. Returns how many packets it forwarded.
 fn compare(language: usize, states: u32, flows: u16, steps: &[Step]) -> u64 {
+    compare_with_room(language, states, (1000, flows), steps)
+}
+
+/// As [`compare`], with room for so many known flows in the worker, and for as many of them in the program.
+fn compare_with_room(language: usize, states: u32, flows: (usize, u16), steps: &[Step]) -> u64 {
     NOW.set(1_000_000);
     let (mut routed, sets) = (Routed::new(), rule_sets(language));
     let views = Views::new(view(&routed, 0));
@@ -94,10 +99,11 @@ proptest! {
     fn shared_flows_change_no_verdict_no_state_and_no_counter(
         language in 0_usize..2,
         states in prop_oneof![Just(6_u32), Just(12), Just(200)],
+        known in prop_oneof![Just(16_usize), Just(1000)],
         flows in prop_oneof![Just(1_u16), Just(4), Just(1000)],
         steps in prop::collection::vec(step(), 1..60),
     ) {
-        compare(language, states, flows, &steps);
+        compare_with_room(language, states, (known, flows), &steps);
     }
 }
 
@@ -160,7 +166,7 @@ fn an_entry_is_used_again_after_a_barrier_only() {
     NOW.set(1_000_000);
     let routed = Routed::new();
     let views = Views::new(view(&routed, 0));
-    let mut pair = Pair::new(&views, 0, WorkerLimits::default(), 1);
+    let mut pair = Pair::new(&views, 0, WorkerLimits::default(), (1000, 1));
     pair.round();
     (0..5).for_each(|_| pair.send(&udp(false, false)));
     assert_eq!(pair.program.packets, 3);
@@ -184,7 +190,7 @@ fn nothing_passes_when_the_worker_or_the_router_is_silent() {
     NOW.set(1_000_000);
     let routed = Routed::new();
     let views = Views::new(view(&routed, 0));
-    let mut pair = Pair::new(&views, 0, WorkerLimits::default(), 10);
+    let mut pair = Pair::new(&views, 0, WorkerLimits::default(), (1000, 10));
     pair.round();
     (0..3).for_each(|_| pair.send(&udp(false, false)));
     let (port, frame) = frame(&udp(false, false));

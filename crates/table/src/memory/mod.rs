@@ -6,7 +6,6 @@
 #![allow(unsafe_code)]
 
 mod cache_padded;
-mod huge_slice;
 mod pages;
 mod prefetch;
 mod reclaim;
@@ -16,7 +15,6 @@ mod tracking;
 mod word;
 
 pub(crate) use cache_padded::CachePadded;
-pub use huge_slice::HugeSlice;
 pub(crate) use pages::Pages;
 pub use prefetch::prefetch_value;
 pub(crate) use prefetch::{prefetch, prefetch_beyond, prefetch_from, prefetch_unchecked};

@@ -120,18 +120,18 @@ const HUGE_PAGE: usize = 2 << 20;
 
 /// Linux (since 6.13) aligns a mapping to a huge page only if its size is a multiple of one, so a size of half a page
 /// and more is rounded up.
-pub(super) fn whole_pages(bytes: usize) -> usize {
+fn whole_pages(bytes: usize) -> usize {
     if bytes < HUGE_PAGE / 2 { bytes } else { bytes.next_multiple_of(HUGE_PAGE) }
 }
 
 /// Asks for huge pages. If the system refuses, the table works on small pages.
 #[cfg(target_os = "linux")]
-pub(super) fn advise_huge(mapping: &MmapMut) {
+fn advise_huge(mapping: &MmapMut) {
     let _ = mapping.advise(memmap2::Advice::HugePage);
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn advise_huge(_mapping: &MmapMut) {}
+fn advise_huge(_mapping: &MmapMut) {}
 
 #[cfg(test)]
 mod tests {

@@ -12,6 +12,8 @@
 //! are equal, and climbs back until it meets a mask that is short enough. Every prefix that contains a whole subtree is
 //! listed at the topmost inner node of that subtree, so climbing finds it.
 
+use std::mem::offset_of;
+
 use crate::addr::Address;
 use crate::fib::Footprint;
 use crate::nexthop::NextHop;
@@ -49,19 +51,21 @@ impl NodeLink {
 
 /// An inner node: it tests one bit of the address.
 #[derive(Clone)]
+#[repr(C)]
 struct InnerNode {
     /// The children, by the value of the bit.
     children: [NodeLink; 2],
+    /// The bit tested, counted from the most significant; all keys below have the same bits before it.
+    bit: u8,
     parent: u32,
     /// The first leaf whose prefix contains this whole subtree and not that of the parent; the others follow, longest
     /// first.
     masks: u32,
-    /// The bit tested, counted from the most significant; all keys below have the same bits before it.
-    bit: u8,
 }
 
 /// A prefix and its next hop.
 #[derive(Clone)]
+#[repr(align(16))]
 struct RadixLeaf<A> {
     key: A,
     /// The inner node above; valid in the first leaf of a chain only.
@@ -77,13 +81,20 @@ struct RadixLeaf<A> {
 /// The memory of one route: a leaf and an inner node, as in a BSD `rtentry`, padded to a cache line as in FreeBSD's
 /// lockless copies. A tree of n keys has n − 1 inner nodes, so there is always room for inner nodes.
 #[derive(Clone)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 struct RouteEntry<A> {
-    leaf: RadixLeaf<A>,
     inner: InnerNode,
+    leaf: RadixLeaf<A>,
 }
 
 const _: () = assert!(size_of::<RouteEntry<u32>>() == 64 && size_of::<RouteEntry<u128>>() == 64);
+
+/// The first of eight bytes that no entry uses, in each cache line of the tree.
+pub(super) const UNUSED: usize = 24;
+
+const _: () = assert!(size_of::<InnerNode>() <= UNUSED);
+const _: () = assert!(offset_of!(RouteEntry<u32>, leaf) >= UNUSED + 8);
+const _: () = assert!(offset_of!(RouteEntry<u128>, leaf) >= UNUSED + 8);
 
 /// Routes in a radix tree.
 pub(super) struct RadixTree<A> {
