@@ -439,6 +439,23 @@ fn ipv6_routes_of_one_metric_are_left_to_the_kernel() {
     assert_eq!(script.to("2001:db8::1"), "0:1");
 }
 
+/// As the kernel: `ip route change` with three routes of one metric, then `ip route del` of two.
+#[test]
+fn an_ipv6_route_may_be_there_twice() {
+    let mut script = Script::new();
+    let to = |hop| route("2001:db8::/32", &[hop]);
+    script.apply([neighbor(1, "fe80::1", 1, REACHABLE), add(to(by(1, "fe80::1")))]);
+    script.apply([add(to(direct(1))), add(to(direct(2)))]);
+    assert_eq!(script.to("2001:db8::1"), "local", "three routes of one metric");
+    script.apply([ControlEvent::Route(to(direct(2)), Placement::Replace)]);
+    script.apply([ControlEvent::RouteRemoved(to(by(1, "fe80::1")))]);
+    assert_eq!(script.to("2001:db8::1"), "local", "two of them are the same now");
+    script.apply([ControlEvent::RouteRemoved(to(direct(2)))]);
+    assert_eq!(script.to("2001:db8::1"), "1:glean");
+    script.apply([ControlEvent::RouteRemoved(to(direct(2)))]);
+    assert_eq!(script.to("2001:db8::1"), "no route");
+}
+
 #[test]
 fn an_ipv4_route_may_have_an_ipv6_gateway() {
     let mut script = Script::new();

@@ -76,6 +76,11 @@ impl<A: Address> FamilyRoutes<A> {
         if A::BITS == 128 && routes.len() > 0 {
             drop_parts(routes, prefix, &route, sets);
         }
+        // The kernel puts a new IPv6 route behind those of its metric, whatever it is asked for.
+        let placement = match placement {
+            Placement::First if A::BITS == 128 => Placement::Last,
+            other => other,
+        };
         let placed = routes.add(prefix, route, placement);
         placed.replaced.and_then(|gone| gone.set()).into_iter().for_each(|id| sets.release(id));
         if placed.has_effect {

@@ -18,6 +18,9 @@ pub(super) struct StoredRoute {
     pub action: RouteAction<SetId>,
     pub selective: Option<Selector>,
     pub origin: RouteOrigin,
+    /// Whether it is a hop, or several, that others may join: an IPv6 route with a gateway of its own, which no router
+    /// advertised (`rt6_qualify_for_ecmp` in include/net/ip6_route.h).
+    pub joins: bool,
     /// The number of the last dump that listed it.
     pub dump: u8,
 }
@@ -196,11 +199,16 @@ impl<A: Address> RouteTable<A> {
     }
 }
 
-/// Places a route among those of the same metric as the kernel does.
+/// Places a route among those of the same metric as the kernel does. An IPv6 route replaces the first that hops join as they
+/// join it, if there is one; and even if it is there already, so that it is there twice.
 fn place(routes: &mut Vec<StoredRoute>, route: StoredRoute, placement: Placement) -> Placed {
     let same = routes.iter().position(|known| known.is(&route));
-    let beside = routes.iter().position(|known| known.is_beside(&route));
+    let alike = routes.iter().position(|known| known.is_beside(&route) && known.joins == route.joins);
+    let beside = alike.or_else(|| routes.iter().position(|known| known.is_beside(&route)));
     match (placement, same, beside) {
+        (Placement::Replace, Some(same), Some(at)) if at != same => {
+            Placed { replaced: replace(routes, at, route), has_effect: true }
+        }
         (Placement::Listed, Some(at), _) => {
             let replaced = routes.remove(at);
             let has_effect = insert(routes, route, placement) != at;

@@ -254,7 +254,13 @@ fn stored(route: &RouteEntry, acquire: impl FnOnce(HopSet) -> SetId) -> StoredRo
 
 fn stored_without_set(route: &RouteEntry) -> StoredRoute {
     let RouteEntry { metric, selective, origin, .. } = *route;
-    StoredRoute { metric, action: RouteAction::Throw, selective, origin, dump: 0 }
+    StoredRoute { metric, action: RouteAction::Throw, selective, origin, joins: joins(route), dump: 0 }
+}
+
+fn joins(route: &RouteEntry) -> bool {
+    let RouteAction::Forward(HopSet::Hops(hops)) = &route.action else { return false };
+    let is_inet6 = matches!(route.prefix, AnyPrefix::Inet6(_));
+    is_inet6 && route.protocol != uapi::RTPROT_RA && hops.iter().all(|hop| hop.gateway.is_some())
 }
 
 /// Routes of interfaces and static routes do not wait for others.

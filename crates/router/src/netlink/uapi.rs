@@ -98,6 +98,8 @@ pub const RTNH_F_ONLINK: u32 = 4;
 pub const RTPROT_KERNEL: u8 = 2;
 pub const RTPROT_BOOT: u8 = 3;
 pub const RTPROT_STATIC: u8 = 4;
+/// A route that a router advertised.
+pub const RTPROT_RA: u8 = 9;
 
 pub const NETCONFA_IFINDEX: u16 = 1;
 pub const NETCONFA_FORWARDING: u16 = 2;
