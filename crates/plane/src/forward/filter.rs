@@ -152,9 +152,9 @@ impl BurstFilter {
         let time = (self.clock)();
         let (rules, worker, sharing) = (&self.rules, &mut self.worker, self.sharing.as_deref_mut());
         let mut filter = FlowFilter { rules, worker, sharing, view, time };
-        let has_judged = self.known.take(&mut filter, &mut state.tables, packets);
+        let has_others = self.known.take(&mut filter, &mut state.tables, packets);
         drop_unread(state, packets);
-        if has_judged || view.checks_sources() {
+        if has_others || view.checks_sources() {
             self.judge_around_lookup(state, view, packets, time);
         } else {
             self.begin_judging();
@@ -164,7 +164,7 @@ impl BurstFilter {
         self.has_swept = true;
     }
 
-    /// Judges the packets that are of no known flow, as most bursts of an old filter have none.
+    /// Judges the packets that are of no known flow. Most bursts have none, so it is a function of its own.
     #[inline(never)]
     fn judge_around_lookup(
         &mut self,

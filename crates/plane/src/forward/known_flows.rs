@@ -39,7 +39,7 @@ pub(super) struct Candidate {
 pub(super) struct KnownFlows {
     /// For each table: IPv4 and IPv6.
     routes: Vec<[RoutesNow; 2]>,
-    /// The place in the cache of the packet at each position of the burst.
+    /// The place in the cache of the packet at each position of the burst, or [`COUNTED`], or [`UNKNOWN`].
     places: Box<[u32; BURST]>,
     sought: (SoughtFlows<InetAddresses>, SoughtFlows<Inet6Addresses>),
     /// In the order of the packets that leave.
@@ -286,7 +286,8 @@ fn take_back<A: WireFamily>(
         let (place, seen) = (places[position], A::read(packets[position]));
         // Segments were not counted yet.
         if place != UNKNOWN && !seen.is_segment && judged.contains::<A>(packets[position]) {
-            let entry = A::cache(flows).find(&seen.flow);
+            let cache = A::cache(flows);
+            let entry = cache.find(cache.hash(&seen.flow), &seen.flow);
             entry.into_iter().for_each(|entry| flows.take_back::<A>(entry, seen.length));
             places[position] = UNKNOWN;
             taken += 1;

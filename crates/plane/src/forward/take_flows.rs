@@ -9,7 +9,7 @@ use std::ops::{AddAssign, Range};
 
 use fullview_filter::ruleset::{RuleSet, may_renew_flow, renew_flow};
 use fullview_filter::state::FilterWorker;
-use fullview_filter::state::flow::{FamilyFlows, FlowCaches, FlowTime, SoughtFlow, WireFlow};
+use fullview_filter::state::flow::{FamilyFlows, FlowCaches, FlowHash, FlowTime, SoughtFlow, WireFlow};
 use fullview_table::{NextHop, prefetch_value};
 
 use super::keys::{BurstPositions, FamilyKeys};
@@ -104,13 +104,14 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         let len = self.keys.destinations.len();
         let (mut known, mut run) =
             (KnownPackets::default(), Run { list: self.sought.list, ..Run::default() });
+        let mut put_off = BurstPositions::NONE;
         for first in (0..len).step_by(STEP) {
             let step = first..len.min(first + STEP);
             self.find(step.clone());
-            let mut put_off = BurstPositions::NONE;
             known += self.count(step, &mut run, &mut put_off);
             if put_off.len() > 0 {
                 known.all += self.renew(&mut run, &put_off);
+                put_off.clear();
             }
         }
         self.sought.list = run.list;
@@ -127,13 +128,14 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
             let seen = A::read(self.packets[usize::from(*position)]);
             // A branch, as nearly all packets are plain ones.
             if !seen.is_plain {
-                sought.flow = WireFlow::default();
+                *sought = SoughtFlow::default();
                 continue;
             }
             let hash = cache.hash(&seen.flow);
             cache.memory(hash).into_iter().for_each(prefetch_value);
-            let flow = if seen.is_segment { WireFlow::default() } else { seen.flow };
-            *sought = SoughtFlow { flow, hash, length: seen.length };
+            let (flow, length) =
+                if seen.is_segment { (WireFlow::default(), 0) } else { (seen.flow, seen.length) };
+            *sought = SoughtFlow { flow, hash, length };
         }
     }
 
@@ -155,7 +157,7 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
             if at >= step.end {
                 return known;
             }
-            known += self.count_other(at, run, put_off);
+            known += self.count_other(at, self.sought.flows[at - step.start].hash, run, put_off);
             at += 1;
         }
     }
@@ -163,12 +165,19 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
     /// Counts a packet that ends a run, leaves a segment of a known flow to [`take_segments`](super::take_segments), a packet
     /// whose states have to be asked to [`Self::renew`], and all others to the rules.
     #[inline(never)]
-    fn count_other(&mut self, at: usize, run: &mut Run, put_off: &mut BurstPositions) -> KnownPackets {
+    fn count_other(
+        &mut self,
+        at: usize,
+        hash: FlowHash,
+        run: &mut Run,
+        put_off: &mut BurstPositions,
+    ) -> KnownPackets {
         let position = self.keys.destinations.position(at);
         let slot = &*self.packets[position];
         let seen = A::read(slot);
         let is_other = !seen.is_plain || seen.is_segment && A::segment(slot, seen.length).is_none();
-        let found = A::cache(self.filter.worker.flows_mut().0).find(&seen.flow).filter(|_| !is_other);
+        let cache = A::cache(self.filter.worker.flows_mut().0);
+        let found = if is_other { None } else { cache.find(hash, &seen.flow) };
         self.places[position] = found.map_or(UNKNOWN, |place| place as u32);
         let Some(place) = found else { return KnownPackets::default() };
         if seen.is_segment {

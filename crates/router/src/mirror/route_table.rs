@@ -18,8 +18,8 @@ pub(super) struct StoredRoute {
     pub action: RouteAction<SetId>,
     pub selective: Option<Selector>,
     pub origin: RouteOrigin,
-    /// Whether it is a hop, or several, that others may join: an IPv6 route with a gateway of its own, which no router
-    /// advertised (`rt6_qualify_for_ecmp` in include/net/ip6_route.h).
+    /// Whether further hops may join it: it is of IPv6, with gateways, by no next-hop object, and no router advertised it
+    /// (`rt6_qualify_for_ecmp` in include/net/ip6_route.h).
     pub joins: bool,
     /// The number of the last dump that listed it.
     pub dump: u8,
@@ -199,8 +199,8 @@ impl<A: Address> RouteTable<A> {
     }
 }
 
-/// Places a route among those of the same metric as the kernel does. An IPv6 route replaces the first that hops join as they
-/// join it, if there is one; and even if it is there already, so that it is there twice.
+/// Places a route among those of the same metric as the kernel does. A route replaces the first one with the same `joins`,
+/// or the first of all, even if it is there already; then it is there twice (`fib6_add_rt2node` in net/ipv6/ip6_fib.c).
 fn place(routes: &mut Vec<StoredRoute>, route: StoredRoute, placement: Placement) -> Placed {
     let same = routes.iter().position(|known| known.is(&route));
     let alike = routes.iter().position(|known| known.is_beside(&route) && known.joins == route.joins);

@@ -47,8 +47,8 @@ pub(crate) fn prefetch<T>(table: &[T], index: usize) {
     let _ = (table, index);
 }
 
-/// Prefetches the first cache line of a value.
+/// Prefetches the cache lines of a value.
 #[inline(always)]
 pub fn prefetch_value<T>(value: &T) {
-    prefetch_unchecked(std::ptr::from_ref(value).cast());
+    prefetch_from(value, 0);
 }

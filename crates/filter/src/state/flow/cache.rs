@@ -6,7 +6,7 @@ use super::addresses::{FlowAddresses, WireFlow};
 use super::offload::{FlowAccounts, NOT_OFFLOADED, OffloadedPackets};
 use crate::state::table::{Hit, StateTable};
 
-/// The stamp of an entry that is no longer valid, older than all others; and the moment of one that nobody has renewed.
+/// The stamp of an entry that is no longer valid, older than all others; and its moment.
 const NEVER: u64 = 0;
 /// An entry gives way to another flow if its last packet is so many milliseconds old.
 const IDLE: i32 = 500;
@@ -44,14 +44,14 @@ impl FlowMark {
     }
 }
 
-/// Packets, and their bytes, which are fewer than 4 GiB: one addition.
+/// Packets, and their bytes, which are less than 4 GiB: one addition.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowSum(u64);
 
 impl FlowSum {
     /// One packet of this length.
     #[inline(always)]
-    pub fn packet(length: u16) -> FlowSum {
+    fn packet(length: u16) -> FlowSum {
         FlowSum(1 << 32 | u64::from(length))
     }
 
@@ -150,6 +150,7 @@ pub struct SoughtFlow<A> {
     /// The default, which no packet has, for a packet that is not just counted.
     pub flow: WireFlow<A>,
     pub hash: FlowHash,
+    /// What is counted; 0 for a packet that is not.
     pub length: u16,
 }
 
@@ -223,6 +224,10 @@ impl<A: FlowAddresses> FlowCache<A> {
         for (SoughtFlow { flow, hash, length }, next_hop) in packets {
             let mut place = hash.first(mask);
             if entries.get(place).is_none_or(|entry| entry.flow != *flow) {
+                // The second entry's memory was not asked for: only a packet that may be counted waits for it.
+                if *length == 0 {
+                    break;
+                }
                 place = hash.second(mask);
             }
             let Some(entry) = entries.get_mut(place) else { break };
@@ -237,15 +242,14 @@ impl<A: FlowAddresses> FlowCache<A> {
     }
 
     /// Both places where the entry of a flow may be.
-    fn places(&self, flow: &WireFlow<A>) -> [usize; 2] {
-        let (hash, mask) = (self.hash(flow), self.mask());
-        [hash.first(mask), hash.second(mask)]
+    fn places(&self, hash: FlowHash) -> [usize; 2] {
+        [hash.first(self.mask()), hash.second(self.mask())]
     }
 
-    /// The place of the entry of a flow, valid or not.
-    pub fn find(&self, flow: &WireFlow<A>) -> Option<usize> {
+    /// The place of the entry of a flow with this hash, valid or not.
+    pub fn find(&self, hash: FlowHash, flow: &WireFlow<A>) -> Option<usize> {
         let has = |place: &usize| self.entries.get(*place).is_some_and(|entry| entry.flow == *flow);
-        self.places(flow).into_iter().find(has)
+        self.places(hash).into_iter().find(has)
     }
 
     /// Whether the entry is valid at this moment.
@@ -382,7 +386,7 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     fn entries_of(&self, flow: &WireFlow<A>) -> [Option<usize>; 2] {
         let is_same = |place: &usize| self.entries[*place].flow.is_same_flow(flow);
-        self.places(flow).map(|place| Some(place).filter(is_same))
+        self.places(self.hash(flow)).map(|place| Some(place).filter(is_same))
     }
 
     /// Adds or replaces a flow, unless both its places belong to others that are valid and in use. Returns its place.
@@ -393,7 +397,8 @@ impl<A: FlowAddresses> FlowCache<A> {
         accounts: &mut FlowAccounts<'_>,
     ) -> Option<usize> {
         let since = (floor, new.time.now as u32);
-        let place = self.find(&new.flow).or_else(|| self.vacate(&new.flow, since, accounts))?;
+        let hash = self.hash(&new.flow);
+        let place = self.find(hash, &new.flow).or_else(|| self.vacate(hash, since, accounts))?;
         self.recall(place, accounts);
         self.note_used(place);
         let LearnedFlow { flow, states, time: FlowTime { stamp, now, moment }, next_hop, rules } = new;
@@ -403,14 +408,14 @@ impl<A: FlowAddresses> FlowCache<A> {
         Some(place)
     }
 
-    /// A place of the flow whose entry may be replaced.
+    /// A place of a flow with this hash whose entry may be replaced.
     fn vacate(
         &mut self,
-        flow: &WireFlow<A>,
+        hash: FlowHash,
         since: (u64, u32),
         accounts: &mut FlowAccounts<'_>,
     ) -> Option<usize> {
-        let mut places = self.places(flow).into_iter();
+        let mut places = self.places(hash).into_iter();
         let free = places.clone().find(|place| self.is_free(*place, since));
         free.or_else(|| places.find(|place| self.move_away(*place, since, accounts)))
     }
@@ -423,7 +428,7 @@ impl<A: FlowAddresses> FlowCache<A> {
     /// Moves a flow to its other place, if that is free. Its packets are not forwarded elsewhere any more, by an entry for the
     /// place where it was.
     fn move_away(&mut self, place: usize, since: (u64, u32), accounts: &mut FlowAccounts<'_>) -> bool {
-        let places = self.places(&self.entries[place].flow);
+        let places = self.places(self.hash(&self.entries[place].flow));
         let other = places[usize::from(places[0] == place)];
         let moves = self.is_free(other, since);
         if moves {

@@ -24,13 +24,13 @@ pub struct Radix;
 /// the thread of the writer reports its own panic.
 ///
 /// Each lookup writes the lock. An Intel processor holds a load back whose address has the same lowest twelve bits as a
-/// store before it ("4K aliasing", Intel 64 and IA-32 Architectures Optimization Reference Manual): one tree in fifteen
-/// was 20 to 50 % slower than its copies, as long as it lived. So the word of the lock lies where no entry of the tree has
-/// anything that is read, and the tree's own words lie behind it.
+/// store before it ("4K aliasing", Intel 64 and IA-32 Architectures Optimization Reference Manual), so that some trees
+/// were far slower than their copies (docs/algorithms/radix.md). So the word of the lock lies where no entry of the tree
+/// has anything that is read, and the tree's own words lie behind it.
 #[repr(C, align(64))]
 struct Locked<A> {
     before: [u64; tree::UNUSED / 8],
-    /// Its first bytes are the word of the lock.
+    /// Begins with the word of the lock, as `std` lays it out today. Only speed depends on it.
     tree: RwLock<RadixTree<A>>,
 }
 

@@ -51,16 +51,15 @@ impl NodeLink {
 
 /// An inner node: it tests one bit of the address.
 #[derive(Clone)]
-#[repr(C)]
 struct InnerNode {
     /// The children, by the value of the bit.
     children: [NodeLink; 2],
-    /// The bit tested, counted from the most significant; all keys below have the same bits before it.
-    bit: u8,
     parent: u32,
     /// The first leaf whose prefix contains this whole subtree and not that of the parent; the others follow, longest
     /// first.
     masks: u32,
+    /// The bit tested, counted from the most significant; all keys below have the same bits before it.
+    bit: u8,
 }
 
 /// A prefix and its next hop.
