@@ -95,6 +95,8 @@ pub struct Follower {
     wanted: VecDeque<DumpPart>,
     running: Option<Dump>,
     held: Vec<ControlEvent>,
+    /// The last request that changed a next-hop object.
+    object_request: Option<Request>,
     /// The kernel dropped messages. Those that the socket still has are older than the dumps to come.
     discards: bool,
     /// The next dump starts no earlier.
@@ -110,6 +112,9 @@ pub struct Follower {
     links_at: Option<Time>,
     statistics: Statistics,
 }
+
+/// The request that a change follows from: the sender's port, which is not 0, and its number.
+type Request = (u32, u32);
 
 /// A dump under way.
 struct Dump {
@@ -130,6 +135,7 @@ impl Follower {
             wanted: PARTS.into(),
             running: None,
             held: Vec::new(),
+            object_request: None,
             discards: false,
             retry_at: Time::ZERO,
             failures: 0,
@@ -217,7 +223,9 @@ impl Follower {
                 Received::Lost => mirror.forget_alarms(),
                 // They are counted as changes.
                 Received::Some(bytes) => {
-                    events(bytes, &mut Statistics::default()).iter().for_each(|event| mirror.alarm(event));
+                    events(bytes, &mut Statistics::default(), &mut None)
+                        .iter()
+                        .for_each(|event| mirror.alarm(event));
                 }
             }
         }
@@ -235,7 +243,7 @@ impl Follower {
                     continue;
                 }
                 Received::Some(_) if self.discards => continue,
-                Received::Some(bytes) => events(bytes, &mut self.statistics),
+                Received::Some(bytes) => events(bytes, &mut self.statistics, &mut self.object_request),
             };
             events.into_iter().for_each(|event| self.change(event, mirror));
         }
@@ -396,8 +404,27 @@ fn part(event: &ControlEvent) -> DumpPart {
     }
 }
 
-fn events(bytes: &[u8], statistics: &mut Statistics) -> Vec<ControlEvent> {
-    Messages(bytes).filter_map(|message| decoded(&message, statistics)).collect()
+/// The changes that the kernel reports. It reports the routes of a next-hop object that changed as if they replaced others, after
+/// the object and as answers to the same request (`nexthop_replace_notify` in net/ipv4/nexthop.c).
+fn events(
+    bytes: &[u8],
+    statistics: &mut Statistics,
+    object_request: &mut Option<Request>,
+) -> Vec<ControlEvent> {
+    let event = |message: NetlinkBuffer<&[u8]>| {
+        let request = (message.port_number(), message.sequence_number());
+        Some(match decoded(&message, statistics)? {
+            ControlEvent::Route(route, Placement::Replace) if Some(request) == *object_request => {
+                ControlEvent::Route(route, Placement::Updated)
+            }
+            object @ ControlEvent::NextHop(..) => {
+                *object_request = Some(request).filter(|(port, _)| *port != 0);
+                object
+            }
+            other => other,
+        })
+    };
+    Messages(bytes).filter_map(event).collect()
 }
 
 fn decoded(message: &NetlinkBuffer<&[u8]>, statistics: &mut Statistics) -> Option<ControlEvent> {
@@ -494,6 +521,35 @@ mod tests {
         follower.change(route(RouteAction::Blackhole), &mut mirror);
         follower.start_dump(Time::ZERO, &mut mirror).unwrap();
         assert_eq!((mirror.report().inet, follower.running.is_some()), (1, true));
+    }
+
+    /// A message of port 9 that answers to this request.
+    fn message(kind: u16, request: u32, body: &[u8]) -> Vec<u8> {
+        let (len, kind) = (16 + body.len() as u32, kind.to_ne_bytes());
+        let header =
+            [&len.to_ne_bytes()[..], &kind, &uapi::NLM_F_REPLACE.to_ne_bytes(), &request.to_ne_bytes()];
+        [&header.concat()[..], &9u32.to_ne_bytes(), body].concat()
+    }
+
+    /// `struct nhmsg` and `NHA_ID`, `NHA_BLACKHOLE`; `struct rtmsg` and `RTA_NH_ID`.
+    #[test]
+    fn routes_of_an_object_that_changes_are_updated_and_others_replaced() {
+        let object = [&[2, 0, 0, 0, 0, 0, 0, 0, 8, 0, 1, 0, 7, 0, 0, 0][..], &[4, 0, 4, 0]].concat();
+        let route = [&[2, 0, 0, 0, 254, 3, 0, 6, 0, 0, 0, 0][..], &[8, 0, 30, 0, 7, 0, 0, 0]].concat();
+        let answers = [(uapi::RTM_NEWNEXTHOP, 5), (uapi::RTM_NEWROUTE, 5), (uapi::RTM_NEWROUTE, 6)];
+        let bytes: Vec<u8> = answers
+            .iter()
+            .flat_map(|(kind, request)| {
+                message(*kind, *request, if *kind == uapi::RTM_NEWROUTE { &route } else { &object })
+            })
+            .collect();
+        let placements: Vec<Placement> = events(&bytes, &mut Statistics::default(), &mut None)
+            .into_iter()
+            .filter_map(
+                |event| if let ControlEvent::Route(_, placement) = event { Some(placement) } else { None },
+            )
+            .collect();
+        assert_eq!(placements, [Placement::Updated, Placement::Replace]);
     }
 
     /// `struct nlmsgerr`: the error, and the header of the request.

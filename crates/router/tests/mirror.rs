@@ -456,6 +456,34 @@ fn an_ipv6_route_may_be_there_twice() {
     assert_eq!(script.to("2001:db8::1"), "no route");
 }
 
+/// Other routes of its metric come before it.
+#[test]
+fn a_route_whose_object_changes_replaces_none() {
+    for (to, from) in [("2001:db8::/32", "2001:db8::1"), ("198.18.0.0/15", "198.18.0.1")] {
+        let mut script = Script::new();
+        let prohibit = RouteEntry { action: RouteAction::Prohibit, ..route(to, &[]) };
+        let via = RouteEntry { action: RouteAction::Forward(HopSet::Object(7)), ..route(to, &[]) };
+        let object = |link| NextHopObject::Single(RouteAction::Forward(direct(link)));
+        script.apply([ControlEvent::NextHop(7, object(1)), add(prohibit)]);
+        script
+            .apply([ControlEvent::Route(via.clone(), Placement::Last), ControlEvent::NextHop(7, object(2))]);
+        script.apply([ControlEvent::Route(via.clone(), Placement::Updated)]);
+        script.apply([ControlEvent::RouteRemoved(via)]);
+        assert_eq!(script.to(from), "prohibit");
+    }
+}
+
+/// The kernel changes nothing then (`fib_table_insert` in net/ipv4/fib_trie.c).
+#[test]
+fn an_ipv4_route_that_is_there_replaces_none() {
+    let mut script = Script::new();
+    let to = |hop| route("198.18.0.0/15", &[hop]);
+    script.apply([add(to(direct(1))), ControlEvent::Route(to(direct(2)), Placement::Last)]);
+    script.apply([ControlEvent::Route(to(direct(2)), Placement::Replace)]);
+    script.apply([ControlEvent::RouteRemoved(to(direct(2)))]);
+    assert_eq!(script.to("198.18.0.1"), "0:glean");
+}
+
 #[test]
 fn an_ipv4_route_may_have_an_ipv6_gateway() {
     let mut script = Script::new();

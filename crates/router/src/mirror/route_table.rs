@@ -232,7 +232,7 @@ fn replace(routes: &mut [StoredRoute], at: usize, route: StoredRoute) -> Option<
 /// Returns the position that the route gets.
 fn insert(routes: &mut Vec<StoredRoute>, route: StoredRoute, placement: Placement) -> usize {
     let is_after = |known: &StoredRoute| match placement {
-        Placement::Last => known.metric > route.metric,
+        Placement::Last | Placement::Updated => known.metric > route.metric,
         Placement::Listed => {
             known.metric > route.metric || known.metric == route.metric && known.dump != route.dump
         }

@@ -241,6 +241,8 @@ pub enum Placement {
     Last,
     /// In place of the first of them.
     Replace,
+    /// Where it is: its next-hop object changed.
+    Updated,
     /// After those that the dump under way listed before it, and before those that it has not listed: a dump lists
     /// routes in the order in which the kernel tries them.
     Listed,
