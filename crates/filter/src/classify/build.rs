@@ -38,7 +38,7 @@ impl Index {
                     Dimension::Source => packet.source,
                     _ => packet.destination,
                 };
-                match packet.family {
+                match address.family() {
                     Family::Inet => inet.get(address.0 as u32),
                     Family::Inet6 => inet6.get(address.0),
                 }
@@ -96,7 +96,17 @@ fn values(dimension: Dimension, starts: Vec<(u128, RowStart)>) -> Values {
     let before = starts.partition_point(|(start, _)| *start <= first) - 1;
     let within = starts[before..].iter().take_while(|(start, _)| *start <= last);
     let inet = within.map(|(start, row)| (start.saturating_sub(first) as u32, *row));
-    Values::Addresses(RangeMap::new(inet.collect()), RangeMap::new(starts))
+    Values::Addresses(RangeMap::new(inet.collect()), RangeMap::new(without(&starts, first, last)))
+}
+
+/// The ranges without those from `first` to `last`, so that a map of the others has its slots where these are.
+fn without(starts: &[(u128, RowStart)], first: u128, last: u128) -> Vec<(u128, RowStart)> {
+    let (lower, rest) = starts.split_at(starts.partition_point(|(start, _)| *start < first));
+    let (within, upper) = rest.split_at(rest.partition_point(|(start, _)| *start <= last + 1));
+    let after = within.last().or(lower.last()).map(|(_, row)| (last + 1, *row));
+    let mut others: Vec<_> = lower.iter().copied().chain(after).chain(upper.iter().copied()).collect();
+    others.dedup_by_key(|(_, row)| *row);
+    others
 }
 
 /// The starts of ranges in which the same rules accept all values, with their rows. The first start is zero.
@@ -126,4 +136,31 @@ fn starts(sets: &[(u32, &IntervalSet)], rows: &mut RowBuilder) -> Result<Vec<(u1
         }
     }
     Ok(starts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The part in the middle is from 100 to 199.
+        #[test]
+        fn ranges_without_a_part_are_the_same_elsewhere(
+            starts in prop::collection::btree_map(1_u128..300, 0_u32..3, 0..20),
+            edges in prop::collection::btree_map(99_u128..=101, 0_u32..3, 0..3),
+            ends in prop::collection::btree_map(199_u128..=201, 0_u32..3, 0..3),
+        ) {
+            let mut all = starts;
+            all.extend(edges.into_iter().chain(ends).chain([(0, 7)]));
+            let all: Vec<_> = all.into_iter().collect();
+            let (whole, others) = (RangeMap::new(all.clone()), without(&all, 100, 199));
+            prop_assert!(others.iter().all(|(start, _)| !(100..=199).contains(start)));
+            prop_assert!(others.is_sorted_by(|one, next| one.0 < next.0 && one.1 != next.1));
+            let others = RangeMap::new(others);
+            for value in (0..100).chain(200..400) {
+                prop_assert_eq!(others.get(value), whole.get(value));
+            }
+        }
+    }
 }
