@@ -805,6 +805,42 @@ fn a_dump_repairs_the_order_of_routes_of_equal_metric() {
     assert_eq!(script.to("198.18.0.1"), "0:18");
 }
 
+/// The kernel's dump goes from the first hop of a multipath route to the last one.
+#[test]
+fn a_dump_keeps_routes_that_the_kernel_may_hide() {
+    let mut script = Script::new();
+    let (to, from) = ("2001:db8::/32", "2001:db8::1");
+    let multipath = route(to, &[by(1, "fe80::1"), by(2, "fe80::2")]);
+    let unreachable = RouteEntry { action: RouteAction::Unreachable, ..route(to, &[]) };
+    let other = RouteEntry { metric: 5, ..unreachable.clone() };
+    script.apply([add(multipath.clone()), add(unreachable.clone()), add(other)]);
+    script.mirror.begin_dump(DumpPart::Inet6);
+    script.apply([ControlEvent::Route(multipath.clone(), Placement::Listed)]);
+    assert_eq!(script.mirror.end_dump(DumpPart::Inet6), 1, "that of another metric");
+    script.settle();
+    assert_eq!(script.to(from), "local", "two routes of one metric");
+    script.apply([ControlEvent::RouteRemoved(multipath)]);
+    assert_eq!(script.to(from), "unreachable");
+    script.mirror.begin_dump(DumpPart::Inet6);
+    assert_eq!(script.mirror.end_dump(DumpPart::Inet6), 1, "nothing hides it any more");
+}
+
+#[test]
+fn a_route_that_a_dump_lists_twice_is_there_twice() {
+    let mut script = Script::new();
+    let twice = route("2001:db8::/32", &[direct(1)]);
+    let listed = || ControlEvent::Route(twice.clone(), Placement::Listed);
+    for times in [1, 2, 2, 1] {
+        script.mirror.begin_dump(DumpPart::Inet6);
+        script.apply((0..times).map(|_| listed()));
+        script.mirror.end_dump(DumpPart::Inet6);
+        script.settle();
+        assert_eq!(script.to("2001:db8::1"), if times == 2 { "local" } else { "0:glean" });
+    }
+    script.apply([ControlEvent::RouteRemoved(twice)]);
+    assert_eq!(script.to("2001:db8::1"), "no route");
+}
+
 #[test]
 fn a_dump_of_addresses_that_does_not_end_forgets_none() {
     let mut script = Script::new();

@@ -200,14 +200,26 @@ impl<A: Address> FamilyRoutes<A> {
     /// Removes the routes that the dump did not list; returns how many.
     pub fn end_dump(&mut self, sets: &mut HopSets) -> usize {
         let dump = self.dump;
-        self.sweep(sets, |entry, _| entry.dump != dump)
+        let is_gone = |entry: &StoredRoute, among: &[StoredRoute], sets: &HopSets| {
+            entry.dump != dump && !(A::BITS == 128 && entry.is_hidden(among, dump, sets))
+        };
+        self.sweep_among(sets, is_gone)
     }
 
     /// Removes every route that `is_gone`; returns how many.
     pub fn sweep(&mut self, sets: &mut HopSets, is_gone: impl Fn(&StoredRoute, &HopSets) -> bool) -> usize {
+        self.sweep_among(sets, |entry, _, sets| is_gone(entry, sets))
+    }
+
+    /// The same with all routes of the prefix.
+    fn sweep_among(
+        &mut self,
+        sets: &mut HopSets,
+        is_gone: impl Fn(&StoredRoute, &[StoredRoute], &HopSets) -> bool,
+    ) -> usize {
         let mut all = Vec::new();
         for (table, routes) in &mut self.routes {
-            let gone = routes.sweep(|entry| is_gone(entry, sets));
+            let gone = routes.sweep(|entry, among| is_gone(entry, among, sets));
             all.extend(gone.into_iter().map(|(prefix, entry)| (*table, prefix, entry)));
         }
         for (table, prefix, entry) in &all {

@@ -56,6 +56,24 @@ impl StoredRoute {
     pub fn is(&self, other: &StoredRoute) -> bool {
         self.is_beside(other) && (self.action, self.origin) == (other.action, other.origin)
     }
+
+    /// Whether it is known as this one. A route that one dump lists twice is there twice.
+    fn is_again(&self, other: &StoredRoute, placement: Placement) -> bool {
+        self.is(other) && !(placement == Placement::Listed && self.dump == other.dump)
+    }
+
+    /// Whether it may be there although a dump did not list it: the dump of IPv6 goes from the first hop of a multipath route to
+    /// its last one, and passes over routes of the metric between them (`rt6_dump_route` in net/ipv6/route.c).
+    pub fn is_hidden(&self, among: &[StoredRoute], dump: u8, sets: &HopSets) -> bool {
+        let is_multipath = |id| sets.hops(id).is_some_and(|hops| hops.len() > 1);
+        let hides = |other: &StoredRoute| {
+            other.joins
+                && other.dump == dump
+                && other.metric == self.metric
+                && other.set().is_some_and(is_multipath)
+        };
+        among.iter().any(hides)
+    }
 }
 
 /// What adding a route did.
@@ -90,7 +108,7 @@ impl PrefixRoutes {
 
     fn place(&mut self, route: StoredRoute, placement: Placement) -> Placed {
         if let PrefixRoutes::One(known) = self
-            && known.is(&route)
+            && known.is_again(&route, placement)
         {
             return Placed { replaced: Some(std::mem::replace(known, route)), has_effect: false };
         }
@@ -183,16 +201,22 @@ impl<A: Address> RouteTable<A> {
         self.0.iter().filter(|(_, routes)| uses(routes)).map(|(prefix, _)| *prefix).collect()
     }
 
-    /// Removes and returns every route that `is_gone`.
-    pub fn sweep(&mut self, is_gone: impl Fn(&StoredRoute) -> bool) -> Vec<(Prefix<A>, StoredRoute)> {
+    /// Removes and returns every route that `is_gone` among those of its prefix.
+    pub fn sweep(
+        &mut self,
+        is_gone: impl Fn(&StoredRoute, &[StoredRoute]) -> bool,
+    ) -> Vec<(Prefix<A>, StoredRoute)> {
         let stale = |(prefix, routes): (&Prefix<A>, &PrefixRoutes)| {
-            routes.as_slice().iter().any(&is_gone).then_some(*prefix)
+            let all = routes.as_slice();
+            all.iter().any(|route| is_gone(route, all)).then_some(*prefix)
         };
         let prefixes: Vec<Prefix<A>> = self.0.iter().filter_map(stale).collect();
         let mut removed = Vec::new();
         for prefix in prefixes {
             self.edit(prefix, |routes| {
-                removed.extend(routes.extract_if(.., |route| is_gone(route)).map(|route| (prefix, route)));
+                let all = routes.clone();
+                let gone = routes.extract_if(.., |route| is_gone(route, &all));
+                removed.extend(gone.map(|route| (prefix, route)));
             });
         }
         removed
@@ -202,7 +226,7 @@ impl<A: Address> RouteTable<A> {
 /// Places a route among those of the same metric as the kernel does. A route replaces the first one with the same `joins`,
 /// or the first of all, even if it is there already; then it is there twice (`fib6_add_rt2node` in net/ipv6/ip6_fib.c).
 fn place(routes: &mut Vec<StoredRoute>, route: StoredRoute, placement: Placement) -> Placed {
-    let same = routes.iter().position(|known| known.is(&route));
+    let same = routes.iter().position(|known| known.is_again(&route, placement));
     let alike = routes.iter().position(|known| known.is_beside(&route) && known.joins == route.joins);
     let beside = alike.or_else(|| routes.iter().position(|known| known.is_beside(&route)));
     match (placement, same, beside) {
