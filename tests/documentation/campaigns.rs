@@ -1,10 +1,11 @@
-//! The table of `docs/measurements/campaigns.md` is that of the lines beside it, which the example `campaigns` printed.
-//! ACCEPT=1 writes the table again.
+//! The tables of `docs/measurements/campaigns.md` are those of the lines beside it, which the example `campaigns` printed.
+//! ACCEPT=1 writes the tables again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const BEGIN: &str = "<!-- the figures of campaigns.csv -->\n";
+/// Campaigns of ten blocks, and of twenty.
+const FILES: [&str; 2] = ["campaigns.csv", "campaigns-20.csv"];
 const END: &str = "<!-- end of the figures -->";
 
 /// A campaign, by the columns of the file.
@@ -18,25 +19,31 @@ struct Campaign {
 }
 
 #[test]
-fn the_table_is_that_of_the_lines() {
+fn the_tables_are_those_of_the_lines() {
     let page = in_folder("campaigns.md");
     let text = fs::read_to_string(&page).unwrap();
-    let (before, rest) = text.split_once(BEGIN).unwrap();
-    let (_, after) = rest.split_once(END).unwrap();
-    let made = format!("{before}{BEGIN}{}{END}{after}", table(&campaigns()));
+    let made = FILES.iter().fold(text.clone(), |text, file| with_table(&text, file));
     if std::env::var_os("ACCEPT").is_some_and(|accept| accept == "1") {
         fs::write(&page, &made).unwrap();
     } else {
-        assert_eq!(text, made, "ACCEPT=1 writes the table again");
+        assert_eq!(text, made, "ACCEPT=1 writes the tables again");
     }
+}
+
+/// The page with the table of this file.
+fn with_table(text: &str, file: &str) -> String {
+    let begin = format!("<!-- the figures of {file} -->\n");
+    let (before, rest) = text.split_once(&begin).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
+    format!("{before}{begin}{}{END}{after}", table(&campaigns(file)))
 }
 
 fn in_folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/measurements").join(name)
 }
 
-fn campaigns() -> Vec<Campaign> {
-    let text = fs::read_to_string(in_folder("campaigns.csv")).unwrap();
+fn campaigns(file: &str) -> Vec<Campaign> {
+    let text = fs::read_to_string(in_folder(file)).unwrap();
     text.lines().skip(1).map(campaign).collect()
 }
 

@@ -9,7 +9,7 @@ use std::ops::{AddAssign, Range};
 
 use fullview_filter::ruleset::{RuleSet, may_renew_flow, renew_flow};
 use fullview_filter::state::FilterWorker;
-use fullview_filter::state::flow::{FamilyFlows, FlowCaches, FlowHash, FlowTime, SoughtFlow, WireFlow};
+use fullview_filter::state::flow::{FamilyFlows, FlowCaches, FlowHash, FlowTime, SoughtFlow};
 use fullview_table::{NextHop, prefetch_value};
 
 use super::keys::{BurstPositions, FamilyKeys};
@@ -122,7 +122,7 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
     /// Reads the flows, and requests the memory of their entries.
     #[inline(never)]
     fn find(&mut self, step: Range<usize>) {
-        let cache = A::cache(self.filter.worker.flows_mut().0);
+        let finder = A::cache(self.filter.worker.flows_mut().0).finder();
         for (sought, position) in self.sought.flows.iter_mut().zip(self.keys.destinations.positions_in(step))
         {
             let seen = A::read(self.packets[usize::from(*position)]);
@@ -131,11 +131,9 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
                 *sought = SoughtFlow::default();
                 continue;
             }
-            let hash = cache.hash(&seen.flow);
-            cache.memory(hash).into_iter().for_each(prefetch_value);
-            let (flow, length) =
-                if seen.is_segment { (WireFlow::default(), 0) } else { (seen.flow, seen.length) };
-            *sought = SoughtFlow { flow, hash, length };
+            let hash = finder.hash(&seen.flow);
+            finder.memory(hash).into_iter().for_each(prefetch_value);
+            *sought = SoughtFlow::new(seen.flow, hash, seen.length);
         }
     }
 

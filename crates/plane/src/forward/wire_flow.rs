@@ -67,15 +67,14 @@ impl WireFamily for InetAddresses {
         const MIDDLE: Field<4> = Field(ETHERNET + 6);
         const ADDRESSES: Field<8> = Field(ETHERNET + 12);
         const PORTS: Field<4> = Field(ETHERNET + ipv4::HEADER);
-        /// All of the fragment but the bit that forbids fragments and the one that means nothing.
-        const JUDGED: u32 = 0x3fff_0000;
+        /// The protocol, and all of the fragment but the bit that forbids fragments and the one that means nothing.
+        const JUDGED: u32 = 0x3fff_00ff;
         let head = slot.head();
         let length = u16::from_be_bytes(LENGTH.get(head));
         let middle = u32::from_be_bytes(MIDDLE.get(head));
-        let is_segment = middle as u8 == TCP;
+        let (whole, is_segment) = (middle & JUDGED, middle as u8 == TCP);
         let is_plain = (head[ETHERNET] == 0x45)
-            & (middle & JUDGED == 0)
-            & ((middle as u8 == UDP) | is_segment)
+            & ((whole == UDP.into()) | (whole == TCP.into()))
             & (middle >> 8 & 0xff > 1)
             & (length >= ipv4::HEADER as u16 + UDP_HEADER);
         let addresses = InetAddresses::from_wire(ADDRESSES.get(head));

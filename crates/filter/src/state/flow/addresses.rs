@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::address::{Address, Family};
+use crate::packet::protocol::TCP;
 use crate::state::flow_key::FlowKey;
 
 /// The addresses of a flow, as they stand in the header.
@@ -130,7 +131,7 @@ impl FlowAddresses for Inet6Addresses {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WireFlow<A> {
     pub(super) addresses: A,
-    /// Both ports as they stand in the header, the interface, the protocol.
+    /// Both ports as they stand in the header, the protocol, the interface.
     pub(super) ends: u64,
 }
 
@@ -158,18 +159,18 @@ pub struct FlowMarks {
     pub is_descending: bool,
 }
 
-/// Where the interface stands in [`WireFlow::ends`].
-const INTERFACE: u32 = 32;
-/// All of [`WireFlow::ends`] except the interface.
-const FLOW: u64 = !(0xffff << INTERFACE);
+/// Where the protocol stands in [`WireFlow::ends`].
+const PROTOCOL: u32 = 32;
+/// Where the interface stands, in the uppermost bits.
+const INTERFACE: u32 = 48;
 
 impl<A: FlowAddresses> WireFlow<A> {
     /// A flow by what its packets show.
     #[inline(always)]
     pub fn new(addresses: A, ports: [u8; 4], protocol: u8, interface: u16) -> Self {
         let ends = u64::from(u32::from_le_bytes(ports))
-            | u64::from(interface) << INTERFACE
-            | u64::from(protocol) << (INTERFACE + 16);
+            | u64::from(protocol) << PROTOCOL
+            | u64::from(interface) << INTERFACE;
         WireFlow { addresses, ends }
     }
 
@@ -178,12 +179,21 @@ impl<A: FlowAddresses> WireFlow<A> {
         let mark = |sum: u64| (sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32;
         let (source, destination) = (self.ends & 0xffff, self.ends >> 16 & 0xffff);
         let (addresses, ports) = (self.addresses.sum(), source + destination);
-        let protocol = self.ends >> (INTERFACE + 16);
+        let protocol = u64::from(self.protocol());
         FlowMarks {
             flow: mark(addresses.wrapping_add(ports << 20 | protocol << 40)),
             addresses: mark(addresses),
             is_descending: self.addresses.order().then(source.cmp(&destination)).is_gt(),
         }
+    }
+
+    fn protocol(&self) -> u8 {
+        (self.ends >> PROTOCOL) as u8
+    }
+
+    /// Whether states follow each of its packets.
+    pub(super) fn is_of_tcp(&self) -> bool {
+        self.protocol() == TCP
     }
 
     /// The flow in parts.
@@ -192,7 +202,7 @@ impl<A: FlowAddresses> WireFlow<A> {
             family: A::FAMILY,
             addresses: self.addresses.words(),
             ports: self.ends as u32,
-            protocol: (self.ends >> (INTERFACE + 16)) as u8,
+            protocol: self.protocol(),
             interface: (self.ends >> INTERFACE) as u16,
         }
     }
@@ -206,13 +216,18 @@ impl<A: FlowAddresses> WireFlow<A> {
     /// Whether both are one flow, whichever interface it comes in by.
     #[inline(always)]
     pub(super) fn is_same_flow(&self, other: &Self) -> bool {
-        self.addresses == other.addresses && (self.ends ^ other.ends) & FLOW == 0
+        self.addresses == other.addresses && self.without_interface() == other.without_interface()
     }
 
     /// The hash, which does not depend on the interface.
     #[inline(always)]
     pub(super) fn hash(&self, keys: &[u64; 4]) -> u64 {
-        fold(self.addresses.fold(keys), (self.ends & FLOW) ^ keys[1])
+        fold(self.addresses.fold(keys), self.without_interface() ^ keys[1])
+    }
+
+    #[inline(always)]
+    fn without_interface(&self) -> u64 {
+        self.ends << (u64::BITS - INTERFACE)
     }
 }
 

@@ -10,8 +10,6 @@ use crate::state::table::{Hit, StateTable};
 const NEVER: u64 = 0;
 /// An entry gives way to another flow if its last packet is so many milliseconds old.
 const IDLE: i32 = 500;
-/// So many packets are counted before the states are.
-const MOST_PACKETS: u64 = 1 << 15;
 
 /// What every packet of the flow reads and writes.
 #[derive(Clone, Copy, Debug)]
@@ -26,17 +24,26 @@ struct CachedFlow<A> {
 
 const _: () = assert!(size_of::<CachedFlow<super::addresses::Inet6Addresses>>() == 64);
 
-/// The moment up to which the states are known to live, and the number of the list of rules that count: one comparison.
+/// The moment up to which the states are known to live, and the number of the list of rules that count: one comparison. If the
+/// states follow each packet of the flow, none is just counted, and its mark equals that of no packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FlowMark(u64);
+
+/// The states follow each packet.
+const FOLLOWED: u64 = 1 << 63;
 
 impl FlowMark {
     fn new(moment: u64, rules: u16) -> FlowMark {
         FlowMark(moment << 16 | u64::from(rules))
     }
 
+    fn of<A: FlowAddresses>(flow: &WireFlow<A>, moment: u64, rules: u16) -> FlowMark {
+        let followed = if flow.is_of_tcp() { FOLLOWED } else { 0 };
+        FlowMark(FlowMark::new(moment, rules).0 | followed)
+    }
+
     fn moment(self) -> u64 {
-        self.0 >> 16
+        (self.0 & !FOLLOWED) >> 16
     }
 
     fn rules(self) -> u16 {
@@ -44,45 +51,44 @@ impl FlowMark {
     }
 }
 
-/// Packets, and their bytes, which are less than 4 GiB: one addition.
+/// Packets, and their bytes: one addition counts both, and overflows before there are too many of either.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowSum(u64);
+
+/// The lowest bit of the number of packets.
+const PACKETS: u32 = 49;
+/// So many packets are counted before the states are.
+const MOST_PACKETS: u64 = u64::MAX >> PACKETS;
+
+const _: () = assert!(MOST_PACKETS * (u16::MAX as u64) < 1 << PACKETS);
 
 impl FlowSum {
     /// One packet of this length.
     #[inline(always)]
     fn packet(length: u16) -> FlowSum {
-        FlowSum(1 << 32 | u64::from(length))
+        FlowSum(1 << PACKETS | u64::from(length))
     }
 
+    /// Both together, if there is room.
     #[inline(always)]
-    fn add(&mut self, more: FlowSum) {
-        self.0 = self.0.wrapping_add(more.0);
+    fn plus(self, more: FlowSum) -> Option<FlowSum> {
+        self.0.checked_add(more.0).map(FlowSum)
     }
 
     /// How many packets.
     #[inline(always)]
     pub fn packets(self) -> u64 {
-        self.0 >> 32
+        self.0 >> PACKETS
     }
 
     /// How many bytes.
     #[inline(always)]
     pub fn bytes(self) -> u64 {
-        self.0 & 0xffff_ffff
+        self.0 & ((1 << PACKETS) - 1)
     }
 
-    #[inline(always)]
     fn has_room(self) -> bool {
-        self.0 < MOST_PACKETS << 32
-    }
-}
-
-impl<A> CachedFlow<A> {
-    #[inline(always)]
-    fn count(&mut self, packet: FlowSum) -> u16 {
-        self.sum.add(packet);
-        self.next_hop
+        self.packets() < MOST_PACKETS
     }
 }
 
@@ -150,8 +156,38 @@ pub struct SoughtFlow<A> {
     /// The default, which no packet has, for a packet that is not just counted.
     pub flow: WireFlow<A>,
     pub hash: FlowHash,
-    /// What is counted; 0 for a packet that is not.
-    pub length: u16,
+    /// What is counted: nothing by default.
+    packet: FlowSum,
+}
+
+impl<A> SoughtFlow<A> {
+    /// A packet of this length.
+    #[inline(always)]
+    pub fn new(flow: WireFlow<A>, hash: FlowHash, length: u16) -> Self {
+        SoughtFlow { flow, hash, packet: FlowSum::packet(length) }
+    }
+}
+
+/// Hashes flows and finds the memory of their entries. It is a copy of what that takes, since a compiler cannot know that what a
+/// loop writes is not part of the cache.
+#[derive(Clone, Copy)]
+pub struct FlowFinder<'c, A> {
+    entries: &'c [CachedFlow<A>],
+    keys: [u64; 4],
+}
+
+impl<'c, A: FlowAddresses> FlowFinder<'c, A> {
+    /// The hash of a flow.
+    #[inline(always)]
+    pub fn hash(&self, flow: &WireFlow<A>) -> FlowHash {
+        FlowHash(flow.hash(&self.keys) as u32)
+    }
+
+    /// The entry that a flow with this hash most often has, for a prefetch.
+    #[inline(always)]
+    pub fn memory(&self, hash: FlowHash) -> Option<&'c impl Sized> {
+        self.entries.get(hash.first(self.entries.len().wrapping_sub(1)))
+    }
 }
 
 /// A bounded cache of flows.
@@ -201,10 +237,10 @@ impl<A: FlowAddresses> FlowCache<A> {
         self.entries.len().wrapping_sub(1)
     }
 
-    /// The entry that a flow with this hash most often has, for a prefetch.
+    /// What finds the memory of entries.
     #[inline(always)]
-    pub fn memory(&self, hash: FlowHash) -> Option<&impl Sized> {
-        self.entries.get(hash.first(self.mask()))
+    pub fn finder(&self) -> FlowFinder<'_, A> {
+        FlowFinder { entries: &self.entries, keys: self.keys }
     }
 
     /// Counts the first packets, as long as each is of a flow whose entry is valid at this moment and names this list of rules;
@@ -221,22 +257,23 @@ impl<A: FlowAddresses> FlowCache<A> {
         let (mask, mark, mut all) = (self.mask(), FlowMark::new(moment, rules), FlowSum::default());
         // A slice, as the compiler cannot know that entries do not overlap the cache.
         let entries = &mut *self.entries;
-        for (SoughtFlow { flow, hash, length }, next_hop) in packets {
+        for (SoughtFlow { flow, hash, packet }, next_hop) in packets {
             let mut place = hash.first(mask);
             if entries.get(place).is_none_or(|entry| entry.flow != *flow) {
                 // The second entry's memory was not asked for: only a packet that may be counted waits for it.
-                if *length == 0 {
+                if packet.0 == 0 {
                     break;
                 }
                 place = hash.second(mask);
             }
             let Some(entry) = entries.get_mut(place) else { break };
-            if !(entry.flow == *flow && entry.mark == mark && entry.sum.has_room()) {
+            let Some(sum) = entry.sum.plus(*packet) else { break };
+            if !(entry.flow == *flow && entry.mark == mark) {
                 break;
             }
-            let packet = FlowSum::packet(*length);
-            *next_hop = H::from(entry.count(packet));
-            all.add(packet);
+            entry.sum = sum;
+            *next_hop = H::from(entry.next_hop);
+            all = FlowSum(all.0.wrapping_add(packet.0));
         }
         all
     }
@@ -261,8 +298,10 @@ impl<A: FlowAddresses> FlowCache<A> {
     /// Counts a packet of the flow. Returns its next hop, and the list of the rules that count it.
     #[inline(always)]
     pub fn count(&mut self, place: usize, length: u16) -> (u16, u16) {
-        let count = |entry: &mut CachedFlow<A>| (entry.count(FlowSum::packet(length)), entry.mark.rules());
-        self.entries.get_mut(place).map_or((0, 0), count)
+        let Some(entry) = self.entries.get_mut(place) else { return (0, 0) };
+        // Where there is no room, the entry was not fresh.
+        entry.sum = entry.sum.plus(FlowSum::packet(length)).unwrap_or(entry.sum);
+        (entry.next_hop, entry.mark.rules())
     }
 
     /// Takes a packet back, and returns the list of its rules.
@@ -314,7 +353,7 @@ impl<A: FlowAddresses> FlowCache<A> {
         self.states(place).for_each(|id| states.set_last(id, now as u32));
         (self.bases[place].stamp, self.bases[place].last) = (stamp, now as u32);
         let entry = &mut self.entries[place];
-        entry.mark = FlowMark::new(moment, entry.mark.rules());
+        entry.mark = FlowMark::of(&entry.flow, moment, entry.mark.rules());
     }
 
     /// Gives the states what the entry has counted.
@@ -403,7 +442,7 @@ impl<A: FlowAddresses> FlowCache<A> {
         self.note_used(place);
         let LearnedFlow { flow, states, time: FlowTime { stamp, now, moment }, next_hop, rules } = new;
         self.bases[place] = FlowBasis { states, stamp, last: now as u32, offloaded: NOT_OFFLOADED };
-        let (mark, sum) = (FlowMark::new(moment, rules), FlowSum::default());
+        let (mark, sum) = (FlowMark::of(&flow, moment, rules), FlowSum::default());
         self.entries[place] = CachedFlow { flow, mark, sum, next_hop };
         Some(place)
     }

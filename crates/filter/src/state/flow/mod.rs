@@ -21,7 +21,7 @@ mod offload;
 mod trace;
 
 pub use addresses::{FlowAddresses, FlowMarks, FlowWords, Inet6Addresses, InetAddresses, WireFlow};
-pub use cache::{FlowCache, FlowHash, FlowSum, FlowTime, SoughtFlow};
+pub use cache::{FlowCache, FlowFinder, FlowHash, FlowSum, FlowTime, SoughtFlow};
 pub use caches::{FamilyFlows, FlowCaches, FlowRoute};
 pub use offload::{FlowOffload, OffloadedPackets};
 pub use trace::PassTrace;
