@@ -96,7 +96,7 @@ pub struct Follower {
     running: Option<Dump>,
     held: Vec<ControlEvent>,
     /// The last request that changed a next-hop object.
-    object_request: Option<Request>,
+    object_request: Option<RequestId>,
     /// The kernel dropped messages. Those that the socket still has are older than the dumps to come.
     discards: bool,
     /// The next dump starts no earlier.
@@ -114,7 +114,7 @@ pub struct Follower {
 }
 
 /// The request that a change follows from: the sender's port, which is not 0, and its number.
-type Request = (u32, u32);
+type RequestId = (u32, u32);
 
 /// A dump under way.
 struct Dump {
@@ -409,7 +409,7 @@ fn part(event: &ControlEvent) -> DumpPart {
 fn events(
     bytes: &[u8],
     statistics: &mut Statistics,
-    object_request: &mut Option<Request>,
+    object_request: &mut Option<RequestId>,
 ) -> Vec<ControlEvent> {
     let event = |message: NetlinkBuffer<&[u8]>| {
         let request = (message.port_number(), message.sequence_number());
