@@ -219,10 +219,11 @@ impl<A: FlowAddresses> WireFlow<A> {
         self.addresses == other.addresses && self.without_interface() == other.without_interface()
     }
 
-    /// The hash, which does not depend on the interface.
+    /// The hash, which does not depend on the interface. Addresses and ports that follow each other make a lattice of what one
+    /// multiplication gives, of which many points may meet: another one mixes that.
     #[inline(always)]
     pub(super) fn hash(&self, keys: &[u64; 4]) -> u64 {
-        fold(self.addresses.fold(keys), self.without_interface() ^ keys[1])
+        fold(fold(self.addresses.fold(keys), self.without_interface() ^ keys[1]), keys[2] | 1)
     }
 
     #[inline(always)]

@@ -8,6 +8,8 @@ use crate::state::table::{Hit, StateTable};
 
 /// The stamp of an entry that is no longer valid, older than all others; and its moment.
 const NEVER: u64 = 0;
+/// So many flows move for a new one, so that of five thousand flows one at most has no place.
+const MOST_MOVES: u32 = 2;
 /// An entry gives way to another flow if its last packet is so many milliseconds old.
 const IDLE: i32 = 500;
 
@@ -128,8 +130,10 @@ pub(super) struct LearnedFlow<A> {
     pub rules: u16,
 }
 
-/// Both places of a flow lie within so many entries: within one page.
-const NEAR: usize = 16;
+/// Both places of a flow lie within so many entries: within a page, or two that follow each other.
+const NEAR: usize = 64;
+/// Fewest entries of a cache.
+const FEWEST: usize = 16;
 /// Most entries of a cache.
 const MOST: usize = 1 << 15;
 
@@ -146,7 +150,7 @@ impl FlowHash {
 
     #[inline(always)]
     fn second(self, mask: usize) -> usize {
-        self.first(mask) ^ (self.0 as usize >> 24 & (NEAR - 1) | 1)
+        self.first(mask) ^ ((self.0 as usize >> 24 & (NEAR - 1) | 1) & mask)
     }
 }
 
@@ -204,7 +208,7 @@ impl<A: FlowAddresses> FlowCache<A> {
     /// An empty cache for so many flows, with secret keys: none, or a power of two from
     /// 16 to 32,768.
     pub(super) fn new(entries: usize, keys: [u64; 4]) -> Self {
-        let entries = if entries == 0 { 0 } else { entries.next_power_of_two().clamp(NEAR, MOST) };
+        let entries = if entries == 0 { 0 } else { entries.next_power_of_two().clamp(FEWEST, MOST) };
         let (flow, mark, sum) = (WireFlow::default(), FlowMark::new(NEVER, 0), FlowSum::default());
         let basis = FlowBasis { states: [None; 2], stamp: NEVER, last: 0, offloaded: NOT_OFFLOADED };
         FlowCache {
@@ -456,7 +460,7 @@ impl<A: FlowAddresses> FlowCache<A> {
     ) -> Option<usize> {
         let mut places = self.places(hash).into_iter();
         let free = places.clone().find(|place| self.is_free(*place, since));
-        free.or_else(|| places.find(|place| self.move_away(*place, since, accounts)))
+        free.or_else(|| places.find(|place| self.move_away(*place, since, accounts, MOST_MOVES)))
     }
 
     fn is_free(&self, place: usize, (floor, now): (u64, u32)) -> bool {
@@ -464,12 +468,19 @@ impl<A: FlowAddresses> FlowCache<A> {
         stamp < floor || now.wrapping_sub(last) as i32 > IDLE
     }
 
-    /// Moves a flow to its other place, if that is free. Its packets are not forwarded elsewhere any more, by an entry for the
-    /// place where it was.
-    fn move_away(&mut self, place: usize, since: (u64, u32), accounts: &mut FlowAccounts<'_>) -> bool {
+    /// Moves a flow to its other place, if that is free or another move frees it. Its packets are not forwarded elsewhere any
+    /// more, by an entry for the place where it was.
+    fn move_away(
+        &mut self,
+        place: usize,
+        since: (u64, u32),
+        accounts: &mut FlowAccounts<'_>,
+        most: u32,
+    ) -> bool {
         let places = self.places(self.hash(&self.entries[place].flow));
         let other = places[usize::from(places[0] == place)];
-        let moves = self.is_free(other, since);
+        let moves =
+            self.is_free(other, since) || most > 1 && self.move_away(other, since, accounts, most - 1);
         if moves {
             self.recall(place, accounts);
             self.recall(other, accounts);
@@ -483,6 +494,61 @@ impl<A: FlowAddresses> FlowCache<A> {
     fn note_used(&mut self, place: usize) {
         if self.entries[place].flow == WireFlow::default() {
             self.used.push(place as u32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::addresses::InetAddresses;
+    use super::super::counted_rules::CountedRules;
+    use super::*;
+    use crate::state::hash::split_mix;
+
+    const TIME: FlowTime = FlowTime { stamp: 2, now: 1000, moment: 2 };
+
+    /// How many flows have no place in a cache with these keys.
+    fn without_place(flows: &[WireFlow<InetAddresses>], keys: [u64; 4]) -> usize {
+        let (mut states, mut rules) = (StateTable::new(1, 1), CountedRules::new());
+        let mut accounts = FlowAccounts { states: &mut states, rules: &mut rules, offload: None };
+        let mut cache = FlowCache::new(MOST, keys);
+        for flow in flows {
+            let new = LearnedFlow { flow: *flow, states: [None; 2], time: TIME, next_hop: 1, rules: 0 };
+            cache.learn(new, 1, &mut accounts);
+        }
+        let is_known = |flow: &&WireFlow<InetAddresses>| {
+            cache.find(cache.hash(flow), flow).is_some_and(|place| cache.is_fresh(place, TIME.moment))
+        };
+        flows.len() - flows.iter().filter(is_known).count()
+    }
+
+    fn flow(source: [u8; 4], destination: [u8; 4], port: u16) -> WireFlow<InetAddresses> {
+        let [a, b, c, d] = source;
+        let [e, f, g, h] = destination;
+        let [high, low] = port.to_be_bytes();
+        WireFlow::new(InetAddresses::from_wire([a, b, c, d, e, f, g, h]), [high, low, 7, 208], 17, 1)
+    }
+
+    #[test]
+    fn nearly_all_flows_have_a_place_however_their_addresses_follow_each_other() {
+        let (mut random, numbers) = (12, 0..5000_u16);
+        let byte = |number: u16| number as u8;
+        let kinds: [Vec<_>; 3] = [
+            numbers
+                .clone()
+                .map(|n| flow([198, 18, 10, byte(n % 20)], [198, 19, 10, byte(n / 20)], 2000))
+                .collect(),
+            numbers
+                .clone()
+                .map(|n| flow([198, 18, 10, byte(n % 16)], [198, 19, 10, 1], 1024 + n / 16))
+                .collect(),
+            numbers.map(|n| flow([198, 18, 0, 1], [198, 19, byte(n >> 8), byte(n)], 2000)).collect(),
+        ];
+        for _ in 0..8 {
+            let keys = [(); 4].map(|()| split_mix(&mut random));
+            for flows in &kinds {
+                assert!(without_place(flows, keys) <= 3, "{keys:?}");
+            }
         }
     }
 }
