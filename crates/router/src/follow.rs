@@ -20,11 +20,11 @@ use netlink_packet_core::{DoneBuffer, ErrorBuffer, NetlinkBuffer};
 
 use crate::mirror::Mirror;
 use crate::netlink::decode::{self, Messages};
-use crate::netlink::event::{ControlEvent, DumpPart, Placement};
+use crate::netlink::event::{ControlEvent, DumpPart, Placement, RouteEntry};
 use crate::netlink::request::{NetlinkRequest, refused};
 use crate::netlink::socket::{Received, RouteSocket, SocketError};
 use crate::netlink::uapi;
-use crate::route::{AnyPrefix, LinkIndex};
+use crate::route::{AnyPrefix, HopSet, LinkIndex, RouteAction};
 
 /// The order of the first dumps: routes name objects, and neighbours name links.
 const PARTS: [DumpPart; 9] = [
@@ -414,7 +414,9 @@ fn events(
     let event = |message: NetlinkBuffer<&[u8]>| {
         let request = (message.port_number(), message.sequence_number());
         Some(match decoded(&message, statistics)? {
-            ControlEvent::Route(route, Placement::Replace) if Some(request) == *object_request => {
+            ControlEvent::Route(route, Placement::Replace)
+                if Some(request) == *object_request && is_by_object(&route) =>
+            {
                 ControlEvent::Route(route, Placement::Updated)
             }
             object @ ControlEvent::NextHop(..) => {
@@ -425,6 +427,10 @@ fn events(
         })
     };
     Messages(bytes).filter_map(event).collect()
+}
+
+fn is_by_object(route: &RouteEntry) -> bool {
+    matches!(route.action, RouteAction::Forward(HopSet::Object(_)))
 }
 
 fn decoded(message: &NetlinkBuffer<&[u8]>, statistics: &mut Statistics) -> Option<ControlEvent> {
@@ -472,8 +478,8 @@ mod tests {
     use fullview_table::fib::framework::Settings;
 
     use super::*;
-    use crate::netlink::event::{NextHopObject, PROTOCOL_STATIC, RouteEntry, RouteOrigin};
-    use crate::route::{HopSet, MAIN_TABLE, RouteAction};
+    use crate::netlink::event::{NextHopObject, PROTOCOL_STATIC, RouteOrigin};
+    use crate::route::MAIN_TABLE;
 
     /// A follower that dumps this part, or nothing, and an empty mirror.
     fn following(part: Option<DumpPart>) -> (Follower, Mirror) {
@@ -531,25 +537,27 @@ mod tests {
         [&header.concat()[..], &9u32.to_ne_bytes(), body].concat()
     }
 
-    /// `struct nhmsg` and `NHA_ID`, `NHA_BLACKHOLE`; `struct rtmsg` and `RTA_NH_ID`.
+    /// `struct nhmsg` and `NHA_ID`, `NHA_BLACKHOLE`; `struct rtmsg`, with `RTA_NH_ID` or as a blackhole. There are programs that give
+    /// all their requests one number.
     #[test]
     fn routes_of_an_object_that_changes_are_updated_and_others_replaced() {
         let object = [&[2, 0, 0, 0, 0, 0, 0, 0, 8, 0, 1, 0, 7, 0, 0, 0][..], &[4, 0, 4, 0]].concat();
         let route = [&[2, 0, 0, 0, 254, 3, 0, 6, 0, 0, 0, 0][..], &[8, 0, 30, 0, 7, 0, 0, 0]].concat();
-        let answers = [(uapi::RTM_NEWNEXTHOP, 5), (uapi::RTM_NEWROUTE, 5), (uapi::RTM_NEWROUTE, 6)];
-        let bytes: Vec<u8> = answers
-            .iter()
-            .flat_map(|(kind, request)| {
-                message(*kind, *request, if *kind == uapi::RTM_NEWROUTE { &route } else { &object })
-            })
-            .collect();
+        let blackhole = [2, 0, 0, 0, 254, 3, 0, 6, 0, 0, 0, 0];
+        let bytes = [
+            message(uapi::RTM_NEWNEXTHOP, 5, &object),
+            message(uapi::RTM_NEWROUTE, 5, &route),
+            message(uapi::RTM_NEWROUTE, 5, &blackhole),
+            message(uapi::RTM_NEWROUTE, 6, &route),
+        ]
+        .concat();
         let placements: Vec<Placement> = events(&bytes, &mut Statistics::default(), &mut None)
             .into_iter()
             .filter_map(
                 |event| if let ControlEvent::Route(_, placement) = event { Some(placement) } else { None },
             )
             .collect();
-        assert_eq!(placements, [Placement::Updated, Placement::Replace]);
+        assert_eq!(placements, [Placement::Updated, Placement::Replace, Placement::Replace]);
     }
 
     /// `struct nlmsgerr`: the error, and the header of the request.

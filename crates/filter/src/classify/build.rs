@@ -38,6 +38,7 @@ impl Index {
                     Dimension::Source => packet.source,
                     _ => packet.destination,
                 };
+                // Not the packet's, as rules compare addresses whatever it is: an IPv6 packet may have one of IPv4's part.
                 match address.family() {
                     Family::Inet => inet.get(address.0 as u32),
                     Family::Inet6 => inet6.get(address.0),

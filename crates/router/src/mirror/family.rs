@@ -79,10 +79,8 @@ impl<A: Address> FamilyRoutes<A> {
         let placement = match placement {
             // The kernel puts a new IPv6 route behind those of its metric, whatever it is asked for.
             Placement::First if A::BITS == 128 => Placement::Last,
-            // It leaves an IPv4 route where it is that would replace another one.
-            Placement::Replace if A::BITS == 32 && routes.at(prefix).iter().any(|known| known.is(&route)) => {
-                Placement::Updated
-            }
+            // It leaves an IPv4 route where it is (`fib_table_insert` in net/ipv4/fib_trie.c).
+            Placement::Replace if A::BITS == 32 => Placement::Updated,
             other => other,
         };
         let placed = routes.add(prefix, route, placement);

@@ -239,7 +239,7 @@ fn place(routes: &mut Vec<StoredRoute>, route: StoredRoute, placement: Placement
             Placed { replaced: Some(replaced), has_effect }
         }
         (_, Some(at), _) => Placed { replaced: replace(routes, at, route), has_effect: false },
-        (Placement::Replace, None, Some(at)) => {
+        (Placement::Replace | Placement::Updated, None, Some(at)) => {
             Placed { replaced: replace(routes, at, route), has_effect: true }
         }
         (_, None, _) => {
@@ -256,11 +256,11 @@ fn replace(routes: &mut [StoredRoute], at: usize, route: StoredRoute) -> Option<
 /// Returns the position that the route gets.
 fn insert(routes: &mut Vec<StoredRoute>, route: StoredRoute, placement: Placement) -> usize {
     let is_after = |known: &StoredRoute| match placement {
-        Placement::Last | Placement::Updated => known.metric > route.metric,
+        Placement::Last => known.metric > route.metric,
         Placement::Listed => {
             known.metric > route.metric || known.metric == route.metric && known.dump != route.dump
         }
-        Placement::First | Placement::Replace => known.metric >= route.metric,
+        Placement::First | Placement::Replace | Placement::Updated => known.metric >= route.metric,
     };
     let at = routes.iter().position(is_after).unwrap_or(routes.len());
     routes.insert(at, route);

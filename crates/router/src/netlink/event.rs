@@ -241,7 +241,7 @@ pub enum Placement {
     Last,
     /// In place of the first of them.
     Replace,
-    /// Where it is: its next-hop object changed.
+    /// Where it is, if it is known, as its next-hop object changed; else as [`Placement::Replace`].
     Updated,
     /// After those that the dump under way listed before it, and before those that it has not listed: a dump lists
     /// routes in the order in which the kernel tries them.

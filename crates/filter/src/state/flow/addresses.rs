@@ -223,7 +223,7 @@ impl<A: FlowAddresses> WireFlow<A> {
     /// multiplication gives, of which many points may meet: another one mixes that.
     #[inline(always)]
     pub(super) fn hash(&self, keys: &[u64; 4]) -> u64 {
-        fold(fold(self.addresses.fold(keys), self.without_interface() ^ keys[1]), keys[2] | 1)
+        fold(fold(self.addresses.fold(keys), self.without_interface() ^ keys[1]), keys[2])
     }
 
     #[inline(always)]

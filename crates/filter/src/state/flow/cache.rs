@@ -8,7 +8,7 @@ use crate::state::table::{Hit, StateTable};
 
 /// The stamp of an entry that is no longer valid, older than all others; and its moment.
 const NEVER: u64 = 0;
-/// So many flows move for a new one, so that of five thousand flows one at most has no place.
+/// So many flows move for a new one, so that of five thousand flows hardly one has no place.
 const MOST_MOVES: u32 = 2;
 /// An entry gives way to another flow if its last packet is so many milliseconds old.
 const IDLE: i32 = 500;
@@ -233,7 +233,7 @@ impl<A: FlowAddresses> FlowCache<A> {
     /// The hash of a flow.
     #[inline(always)]
     pub fn hash(&self, flow: &WireFlow<A>) -> FlowHash {
-        FlowHash(flow.hash(&self.keys) as u32)
+        self.finder().hash(flow)
     }
 
     #[inline(always)]
