@@ -291,6 +291,13 @@ impl StateTable {
         cold.bytes = cold.bytes.wrapping_add(bytes);
     }
 
+    /// Takes back a packet that was counted.
+    pub(crate) fn take_back(&mut self, id: u32, length: u16) {
+        let cold = &mut self.cold[id as usize];
+        cold.packets = cold.packets.saturating_sub(1);
+        cold.bytes = cold.bytes.wrapping_sub(u64::from(length));
+    }
+
     /// Whether a further packet of this direction would change nothing but the state's time and counters.
     pub(crate) fn is_steady(&self, id: u32, forward: bool) -> bool {
         let (hot, from) = (&self.hot[id as usize], usize::from(!forward));

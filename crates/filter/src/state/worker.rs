@@ -151,6 +151,11 @@ impl FilterWorker {
         self.flows.settle_rules(&self.counters);
     }
 
+    /// Takes back a packet of the flow at this place that was counted since rules were given what is counted.
+    pub fn take_back<A: FamilyFlows>(&mut self, place: usize, length: u16) {
+        self.flows.take_back::<A>(place, length, &mut self.states);
+    }
+
     /// The flows whose packets need no rules, and the counters of rules.
     #[inline(always)]
     pub fn flows_mut(&mut self) -> (&mut FlowCaches, &RuleCounters) {

@@ -8,9 +8,7 @@ use fullview_filter::address::Family;
 use fullview_filter::packet::Packet as FilterPacket;
 use fullview_filter::ruleset::{learn_flow, may_learn_flow};
 use fullview_filter::state::FilterWorker;
-use fullview_filter::state::flow::{
-    FlowCaches, FlowRoute, FlowTime, Inet6Addresses, InetAddresses, PassTrace,
-};
+use fullview_filter::state::flow::{FlowRoute, FlowTime, Inet6Addresses, InetAddresses, PassTrace};
 use fullview_table::NextHop;
 
 use super::flow_set::FlowSet;
@@ -125,7 +123,7 @@ impl KnownFlows {
         let (mut left, mut judged) = (0, FlowSet::default());
         if (1..all).contains(&taken.all) {
             self.add_judged(&mut judged, tables, packets);
-            left += self.put_off(&judged, filter.worker.flows_mut().0, tables, packets);
+            left += self.put_off(&judged, filter.worker, tables, packets);
         }
         if taken.segments > 0 {
             left += self.take_segments(filter, tables, packets, &mut judged);
@@ -147,14 +145,14 @@ impl KnownFlows {
     fn put_off(
         &mut self,
         judged: &FlowSet,
-        flows: &mut FlowCaches,
+        worker: &mut FilterWorker,
         tables: &[TableKeys],
         packets: &[Packet<'_>],
     ) -> usize {
         let (mut taken, places) = (0, &mut *self.places);
         for TableKeys { inet, inet6 } in tables {
-            taken += take_back::<InetAddresses>(judged, places, flows, &inet.destinations, packets);
-            taken += take_back::<Inet6Addresses>(judged, places, flows, &inet6.destinations, packets);
+            taken += take_back::<InetAddresses>(judged, places, worker, &inet.destinations, packets);
+            taken += take_back::<Inet6Addresses>(judged, places, worker, &inet6.destinations, packets);
         }
         taken
     }
@@ -277,7 +275,7 @@ fn add_judged<A: WireFamily>(
 fn take_back<A: WireFamily>(
     judged: &FlowSet,
     places: &mut [u32; BURST],
-    flows: &mut FlowCaches,
+    worker: &mut FilterWorker,
     batch: &LookupBatch<A::Key>,
     packets: &[Packet<'_>],
 ) -> usize {
@@ -286,9 +284,9 @@ fn take_back<A: WireFamily>(
         let (place, seen) = (places[position], A::read(packets[position]));
         // Segments were not counted yet.
         if place != UNKNOWN && !seen.is_segment && judged.contains::<A>(packets[position]) {
-            let cache = A::cache(flows);
+            let cache = A::cache(worker.flows_mut().0);
             let entry = cache.find(cache.hash(&seen.flow), &seen.flow);
-            entry.into_iter().for_each(|entry| flows.take_back::<A>(entry, seen.length));
+            entry.into_iter().for_each(|entry| worker.take_back::<A>(entry, seen.length));
             places[position] = UNKNOWN;
             taken += 1;
         }

@@ -443,6 +443,20 @@ fn packets_are_known_from_the_third_of_a_flow_on() {
     }
 }
 
+/// The numbers are those of `rule_sets`.
+const BOUND_TO_INTERFACES: (usize, usize) = (0, 3);
+
+#[test]
+fn a_state_of_the_flow_that_expires_in_the_same_burst_counts_no_packet_twice() {
+    let (near, tagged) = (udp(false, true), Sent { vlan: true, ..udp(false, true) });
+    let (language, set) = BOUND_TO_INTERFACES;
+    let both = || Step::Burst(vec![near.clone(), tagged.clone()]);
+    let learn = [vec![Step::Rules(set)], vec![both(); 5]].concat();
+    let keep_near = (0..2).flat_map(|_| [Step::Pause(25_000), one(near.clone())]).collect();
+    let steps = [learn, keep_near, vec![Step::Pause(15_000), both()]].concat();
+    assert!(compare(language, 100, 1000, &steps) > 6);
+}
+
 pub fn segment_of(back: bool, flags: u8, seq: u16, ack: u16, len: u8) -> Sent {
     let kind = Kind::Tcp(Segment { flags, seq, ack, window: 256, len });
     Sent { kind, ..udp(back, false) }

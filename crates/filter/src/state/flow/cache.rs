@@ -308,14 +308,17 @@ impl<A: FlowAddresses> FlowCache<A> {
         (entry.next_hop, entry.mark.rules())
     }
 
-    /// Takes a packet back, and returns the list of its rules.
-    pub(super) fn subtract(&mut self, place: usize, length: u16) -> u16 {
+    /// Takes a packet back that was counted in this burst, and returns the list of its rules.
+    pub(super) fn subtract(&mut self, place: usize, length: u16, states: &mut StateTable) -> u16 {
         let entry = &mut self.entries[place];
-        // Nothing is left to take back if the states were given it meanwhile: they count this packet twice.
+        let list = entry.mark.rules();
         if entry.sum.packets() > 0 {
             entry.sum = FlowSum(entry.sum.0.wrapping_sub(FlowSum::packet(length).0));
+        } else {
+            // Another packet of the burst asked a state, which was given the count.
+            self.states(place).for_each(|id| states.take_back(id, length));
         }
-        entry.mark.rules()
+        list
     }
 
     /// The stamp and the next hop of an entry.

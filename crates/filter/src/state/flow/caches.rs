@@ -128,8 +128,8 @@ impl FlowCaches {
     }
 
     /// Takes a packet back that was counted since the last [`Self::settle_rules`].
-    pub fn take_back<A: FamilyFlows>(&mut self, place: usize, length: u16) {
-        let list = A::cache(self).subtract(place, length);
+    pub(crate) fn take_back<A: FamilyFlows>(&mut self, place: usize, length: u16, states: &mut StateTable) {
+        let list = A::cache(self).subtract(place, length, states);
         self.counted.subtract(list, length.into());
     }
 
