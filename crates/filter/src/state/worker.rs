@@ -156,6 +156,11 @@ impl FilterWorker {
         self.flows.take_back::<A>(place, length, &mut self.states);
     }
 
+    /// As if the flows whose packets were taken back had not been renewed in this burst.
+    pub fn undo_renewals(&mut self) {
+        self.flows.undo_renewals(&mut self.states);
+    }
+
     /// The flows whose packets need no rules, and the counters of rules.
     #[inline(always)]
     pub fn flows_mut(&mut self) -> (&mut FlowCaches, &RuleCounters) {

@@ -154,6 +154,7 @@ impl KnownFlows {
             taken += take_back::<InetAddresses>(judged, places, worker, &inet.destinations, packets);
             taken += take_back::<Inet6Addresses>(judged, places, worker, &inet6.destinations, packets);
         }
+        worker.undo_renewals();
         taken
     }
 

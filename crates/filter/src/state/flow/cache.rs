@@ -106,6 +106,15 @@ struct FlowBasis {
     offloaded: u32,
 }
 
+/// What an entry's renewal did to a state.
+#[derive(Clone, Copy, Debug)]
+struct Renewal {
+    place: u32,
+    id: u32,
+    /// The time of the state's last packet before, and now.
+    last: [u32; 2],
+}
+
 /// Since when an entry is true.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowTime {
@@ -136,6 +145,9 @@ const NEAR: usize = 64;
 const FEWEST: usize = 16;
 /// Most entries of a cache.
 const MOST: usize = 1 << 15;
+
+/// Two for each packet of a burst.
+const MOST_RENEWALS: usize = 512;
 
 /// The hash of a flow, from which its two places follow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -201,6 +213,8 @@ pub struct FlowCache<A> {
     bases: Box<[FlowBasis]>,
     /// The places that were ever used.
     used: Vec<u32>,
+    /// Those of this burst, in their order.
+    renewals: Vec<Renewal>,
     keys: [u64; 4],
 }
 
@@ -215,6 +229,7 @@ impl<A: FlowAddresses> FlowCache<A> {
             entries: vec![CachedFlow { flow, mark, sum, next_hop: 0 }; entries].into(),
             bases: vec![basis; entries].into(),
             used: Vec::with_capacity(entries),
+            renewals: Vec::with_capacity(MOST_RENEWALS.min(2 * entries)),
             keys,
         }
     }
@@ -308,7 +323,13 @@ impl<A: FlowAddresses> FlowCache<A> {
         (entry.next_hop, entry.mark.rules())
     }
 
-    /// Takes a packet back that was counted in this burst, and returns the list of its rules.
+    /// Forgets the renewals of the last burst.
+    pub(super) fn begin_burst(&mut self) {
+        self.renewals.clear();
+    }
+
+    /// Takes a packet back that was counted in this burst, and returns the list of its rules. The states have to be asked about
+    /// the flow's next packet. [`Self::undo_renewals`] comes after the last one.
     pub(super) fn subtract(&mut self, place: usize, length: u16, states: &mut StateTable) -> u16 {
         let entry = &mut self.entries[place];
         let list = entry.mark.rules();
@@ -318,7 +339,18 @@ impl<A: FlowAddresses> FlowCache<A> {
             // Another packet of the burst asked a state, which was given the count.
             self.states(place).for_each(|id| states.take_back(id, length));
         }
+        self.entries[place].mark = FlowMark::new(NEVER, list);
         list
+    }
+
+    /// Gives the states of flows whose packets were taken back the times that they had before this burst.
+    pub(super) fn undo_renewals(&mut self, states: &mut StateTable) {
+        // The first renewal of a state knows the time before all of them. A later packet may have been forwarded elsewhere.
+        for Renewal { place, id, last: [former, now] } in self.renewals.drain(..).rev() {
+            if self.entries[place as usize].mark.moment() == NEVER && states.get(id).0.last == now {
+                states.set_last(id, former);
+            }
+        }
     }
 
     /// The stamp and the next hop of an entry.
@@ -357,7 +389,11 @@ impl<A: FlowAddresses> FlowCache<A> {
             self.settle_own(place, states);
         }
         let FlowTime { stamp, now, moment } = time;
-        self.states(place).for_each(|id| states.set_last(id, now as u32));
+        for id in self.states(place) {
+            let last = [states.get(id).0.last, now as u32];
+            self.renewals.push(Renewal { place: place as u32, id, last });
+            states.set_last(id, now as u32);
+        }
         (self.bases[place].stamp, self.bases[place].last) = (stamp, now as u32);
         let entry = &mut self.entries[place];
         entry.mark = FlowMark::of(&entry.flow, moment, entry.mark.rules());

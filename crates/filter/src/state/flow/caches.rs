@@ -133,6 +133,12 @@ impl FlowCaches {
         self.counted.subtract(list, length.into());
     }
 
+    /// As if the flows whose packets were taken back had not been renewed in this burst.
+    pub(crate) fn undo_renewals(&mut self, states: &mut StateTable) {
+        self.inet.undo_renewals(states);
+        self.inet6.undo_renewals(states);
+    }
+
     /// Adds what was counted in this burst to the rules' counters.
     #[inline]
     pub fn settle_rules(&mut self, counters: &RuleCounters) {
@@ -190,6 +196,8 @@ impl FlowCaches {
     #[inline]
     pub fn begin_burst(&mut self) {
         self.changed = [0; CHANGED];
+        self.inet.begin_burst();
+        self.inet6.begin_burst();
     }
 
     /// Ends the entries of a flow in both directions, as one of its states began, ended or changed.
