@@ -296,12 +296,17 @@ isa() {
     aarch64
 }
 
-# A wrapper of the compiler for our packages alone, so that the dependencies are those of the other tests.
 without_vectors() {
-    local wrapper=$target/without-vectors
-    printf '#!/bin/sh\nexec "$@" --cfg fullview_portable\n' >"$wrapper"
+    ours_with fullview_portable test --locked -p "$TABLE_CRATE" --lib "${CONFORMANCE_TESTS[@]}"
+}
+
+# Runs cargo with a cfg for our packages alone, by a wrapper of the compiler, so that the dependencies are those of other jobs.
+ours_with() { # cfg, arguments of cargo...
+    local wrapper=$target/with-$1
+    printf '#!/bin/sh\nexec "$@" --cfg %s\n' "$1" >"$wrapper"
     chmod +x "$wrapper"
-    RUSTC_WORKSPACE_WRAPPER=$wrapper cargo test --locked -p "$TABLE_CRATE" --lib "${CONFORMANCE_TESTS[@]}"
+    shift
+    RUSTC_WORKSPACE_WRAPPER=$wrapper cargo "$@"
 }
 
 aarch64() {
@@ -320,10 +325,8 @@ aarch64() {
 churn() { FULLVIEW_CHURN=${FULLVIEW_CHURN:-500000} tested "${READER_TESTS[@]}" -- --nocapture; }
 
 loom() {
-    # The code itself, and models of the parts that use atomics which loom has not. Loom is a dependency only with this
-    # cfg, which Cargo has to know, so this build shares nothing with the others.
-    RUSTFLAGS="${RUSTFLAGS:-} --cfg loom" cargo test --locked -p "$TABLE_CRATE" --lib "${LOOM_TESTS[@]}" \
-        --target-dir "$target/loom" interleavings
+    # The code itself, and models of the parts that use atomics which loom has not.
+    ours_with loom test --locked -p "$TABLE_CRATE" --features loom --lib "${LOOM_TESTS[@]}" interleavings
 }
 
 # Three ways to forward at once, each beside its own neighbours.

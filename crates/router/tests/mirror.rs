@@ -90,6 +90,10 @@ fn local(to: &str) -> RouteEntry {
     RouteEntry { table: LOCAL, protocol: KERNEL, action: RouteAction::Local, ..route(to, &[]) }
 }
 
+fn set_up(index: u32, up: bool) -> ControlEvent {
+    ControlEvent::Link(Link { up, carrier: up, ..link(index, &format!("eth{index}")) })
+}
+
 fn add(route: RouteEntry) -> ControlEvent {
     ControlEvent::Route(route, Placement::First)
 }
@@ -823,6 +827,38 @@ fn a_dump_keeps_routes_that_the_kernel_may_hide() {
     assert_eq!(script.to(from), "unreachable");
     script.mirror.begin_dump(DumpPart::Inet6);
     assert_eq!(script.mirror.end_dump(DumpPart::Inet6), 1, "nothing hides it any more");
+}
+
+/// As the kernel, which passes over it: `ip route replace` of one of two routes by a multipath route, then `ip link set down`.
+#[test]
+fn a_route_between_hops_stays_when_its_link_goes_down() {
+    let (to, from) = ("2001:db8::/32", "2001:db8::1");
+    let (one, two, between) = (by(1, "fe80::1"), by(2, "fe80::2"), route(to, &[direct(2)]));
+    let blackhole = RouteEntry { action: RouteAction::Blackhole, ..route(to, &[]) };
+    let mut script = Script::new();
+    script.apply([add(blackhole.clone()), add(between.clone())]);
+    script.apply([ControlEvent::Route(route(to, &[one, two]), Placement::Replace), set_up(2, false)]);
+    assert_eq!(script.to(from), "local", "two routes of one metric");
+    // The last hop goes, and the route is behind the other one.
+    script.apply([set_up(2, true), ControlEvent::RouteRemoved(route(to, &[two])), set_up(2, false)]);
+    script.apply([set_up(2, true), ControlEvent::RouteRemoved(route(to, &[one]))]);
+    assert_eq!(script.to(from), "no route");
+    script.apply([add(route(to, &[one])), add(between)]);
+    script.apply([ControlEvent::Route(route(to, &[two, one]), Placement::Last), set_up(2, false)]);
+    script.apply([set_up(2, true), ControlEvent::RouteRemoved(route(to, &[one, two]))]);
+    assert_eq!(script.to(from), "1:glean");
+}
+
+/// The hop that stays was in the list before it.
+#[test]
+fn a_multipath_route_takes_the_place_of_a_hop_of_its_own_only() {
+    let (to, from) = ("2001:db8::/32", "2001:db8::1");
+    let prohibit = RouteEntry { action: RouteAction::Prohibit, ..route(to, &[]) };
+    let mut script = Script::new();
+    script.apply([add(route(to, &[by(1, "fe80::1")])), add(prohibit)]);
+    let all = route(to, &[by(2, "fe80::2"), by(1, "fe80::1")]);
+    script.apply([ControlEvent::Route(all.clone(), Placement::Replace), ControlEvent::RouteRemoved(all)]);
+    assert_eq!(script.to(from), "prohibit");
 }
 
 #[test]

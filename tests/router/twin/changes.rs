@@ -24,6 +24,17 @@ impl std::fmt::Display for Change {
     }
 }
 
+impl Change {
+    /// The change that a line shows, if it shows one.
+    pub fn read(line: &str) -> Option<Change> {
+        if let Some(line) = line.strip_prefix("  ip ") {
+            return Some(Change::Router(line.into()));
+        }
+        let (side, carrier) = line.strip_prefix("  host ")?.split_once(": carrier ")?;
+        Some(Change::Carrier { side: side.parse::<usize>().ok()? - 1, is_there: carrier == "true" })
+    }
+}
+
 const PREFIXES: [&str; 12] = [
     "172.16.0.0/24",
     "172.16.1.0/24",

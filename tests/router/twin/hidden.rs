@@ -17,12 +17,16 @@ pub fn places(node: &Node, listed: &[Value], prefix: impl Fn(&str) -> String) ->
     let text = node.run(|| fs::read_to_string("/proc/thread-self/net/ipv6_route").unwrap());
     text.lines().filter_map(entry).for_each(|place| *count.entry(place).or_default() += 1);
     for route in listed {
-        let hops = route["nexthops"].as_array().filter(|_| !route["nhid"].is_u64()).map_or(1, Vec::len);
         let place =
             (prefix(route["dst"].as_str().unwrap_or_default()), route["metric"].as_u64().unwrap_or(0));
-        *count.entry(place).or_default() -= hops as i64;
+        *count.entry(place).or_default() -= hops(route) as i64;
     }
     count.into_iter().filter(|(_, more)| *more > 0).map(|(place, _)| place).collect()
+}
+
+/// The hops of a route, of which each is a route in the kernel. With several, it may hide others of its table.
+pub fn hops(route: &Value) -> usize {
+    route["nexthops"].as_array().filter(|_| !route["nhid"].is_u64()).map_or(1, Vec::len)
 }
 
 /// A line of `/proc/net/ipv6_route`: destination, length, source, its length, next hop, metric, all in hexadecimal digits.

@@ -115,7 +115,10 @@ fn routes_of_kernel(
             let metric = |route: &Value| route["metric"].as_u64().unwrap_or(0);
             // The kernel takes turns among IPv6 routes of one metric, so that it gets their packets.
             let is_contested = inet6 && routes.len() > 1 && metric(routes[0]) == metric(routes[1])
-                || hidden.contains(&(prefix.clone(), metric(routes[0])));
+                || hidden.contains(&(prefix.clone(), metric(routes[0])))
+                    && routes
+                        .iter()
+                        .any(|route| metric(route) == metric(routes[0]) && hidden::hops(route) > 1);
             let this = if is_contested { "this host".into() } else { leads_to(routes[0], carriers) };
             leads.entry(prefix).or_insert(this);
         }

@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::netlink::event::Placement;
 use crate::route::{LOCAL_TABLE, RouteAction, RouteHop};
 
+use super::hop_order::hidden_by;
 use super::hop_sets::{HopSets, SetId};
 use super::host_routes::HostRoutes;
 use super::next_hops::{BROADCAST, KERNEL};
@@ -73,8 +74,8 @@ impl<A: Address> FamilyRoutes<A> {
             self.throwing.insert(table);
         }
         let routes = self.routes.entry(table).or_default();
-        if A::BITS == 128 && routes.len() > 0 {
-            drop_parts(routes, prefix, &route, sets);
+        if A::BITS == 128 && routes.len() > 0 && grows(routes, (prefix, route, placement), sets) {
+            return self.changed(table, prefix, at_once);
         }
         let placement = match placement {
             // The kernel puts a new IPv6 route behind those of its metric, whatever it is asked for.
@@ -98,6 +99,22 @@ impl<A: Address> FamilyRoutes<A> {
         gone.set().into_iter().for_each(|id| sets.release(id));
         self.changed(placed.table, placed.prefix, placed.at_once);
         true
+    }
+
+    /// Puts a route in the place of one that has lost the hops at these places.
+    pub fn shrink(
+        &mut self,
+        placed: PlacedRoute<A>,
+        before: &StoredRoute,
+        gone: &[usize],
+        sets: &mut HopSets,
+    ) {
+        let PlacedRoute { table, prefix, route, at_once } = placed;
+        let Some(routes) = self.routes.get_mut(&table) else { return };
+        let route = StoredRoute { dump: before.dump, ..route };
+        let replaced = routes.shrink(prefix, (before, route), gone);
+        replaced.and_then(|gone| gone.set()).into_iter().for_each(|id| sets.release(id));
+        self.changed(table, prefix, at_once);
     }
 
     /// The routes to exactly this prefix.
@@ -198,10 +215,21 @@ impl<A: Address> FamilyRoutes<A> {
     /// Removes the routes that the dump did not list; returns how many.
     pub fn end_dump(&mut self, sets: &mut HopSets) -> usize {
         let dump = self.dump;
-        let is_gone = |entry: &StoredRoute, among: &[StoredRoute], sets: &HopSets| {
-            entry.dump != dump && !(A::BITS == 128 && entry.is_hidden(among, dump, sets))
+        let is_gone = |entry: &StoredRoute, among: &[StoredRoute], _: &HopSets| {
+            entry.dump != dump && !(A::BITS == 128 && entry.is_hidden(among, dump))
         };
         self.sweep_among(sets, is_gone)
+    }
+
+    /// Removes every route that `is_gone` with a link, but for those between the hops of a route that stays.
+    pub fn sweep_visible(
+        &mut self,
+        sets: &mut HopSets,
+        is_gone: impl Fn(&StoredRoute, &HopSets) -> bool,
+    ) -> usize {
+        self.sweep_among(sets, |entry, among, sets| {
+            is_gone(entry, sets) && hidden_by(entry, among).is_none_or(|hides| is_gone(hides, sets))
+        })
     }
 
     /// Removes every route that `is_gone`; returns how many.
@@ -301,22 +329,32 @@ fn own<A: Address>(
     local.or_else(|| routes.get(&table)?.best(prefix, sets))
 }
 
-/// The kernel reports IPv6 next hops both one by one and all together: a route with only some of the new route's hops
-/// is a part of it, and goes.
-fn drop_parts<A: Address>(
+/// The kernel reports IPv6 next hops both one by one and all together: a route with only some of the new route's hops is a part
+/// of it, which grows. Returns whether one did. A route that replaces another one replaces it whole.
+fn grows<A: Address>(
     routes: &mut RouteTable<A>,
-    prefix: Prefix<A>,
-    entry: &StoredRoute,
+    (prefix, route, placement): (Prefix<A>, StoredRoute, Placement),
     sets: &mut HopSets,
-) {
-    let Some(all) = entry.set().and_then(|id| sets.hops(id)) else { return };
-    let all = all.to_vec();
+) -> bool {
+    let Some(all) = route.set().and_then(|id| sets.hops(id)) else { return false };
     let is_part = |known: &StoredRoute| {
-        let hops = known.set().filter(|id| entry.set() != Some(*id)).and_then(|id| sets.hops(id));
-        known.metric == entry.metric && hops.is_some_and(|hops| hops.iter().all(|hop| holds(&all, hop)))
+        let hops = known.set().filter(|id| route.set() != Some(*id)).and_then(|id| sets.hops(id));
+        known.metric == route.metric && hops.is_some_and(|hops| hops.iter().all(|hop| holds(all, hop)))
     };
-    let parts: Vec<StoredRoute> = std::iter::from_fn(|| routes.remove(prefix, is_part)).collect();
+    let (parts, grew) = match placement {
+        Placement::Replace => return false,
+        // A dump has it where the kernel has it now.
+        Placement::Listed => {
+            (std::iter::from_fn(|| routes.remove(prefix, is_part)).collect::<Vec<StoredRoute>>(), false)
+        }
+        _ => {
+            let parts = routes.grow(prefix, route, is_part);
+            let grew = !parts.is_empty();
+            (parts, grew)
+        }
+    };
     parts.iter().filter_map(|part| part.set()).for_each(|id| sets.release(id));
+    grew
 }
 
 /// Whether one of the hops has the same link and gateway. A hop that was alive when its route was added may be dead

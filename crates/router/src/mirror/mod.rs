@@ -26,6 +26,7 @@ use view::{Publisher, Sources};
 
 mod apply;
 mod family;
+mod hop_order;
 mod hop_sets;
 mod host_routes;
 mod inspect;

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::netlink::event::{Placement, RouteOrigin, Selector};
 use crate::route::RouteAction;
 
+use super::hop_order::{self, HopOrder, follow_added, hidden_by};
 use super::hop_sets::{HopSets, SetId};
 use super::next_hops::{BLACKHOLE, BROADCAST, KERNEL, PROHIBIT, UNREACHABLE};
 
@@ -18,9 +19,7 @@ pub(super) struct StoredRoute {
     pub action: RouteAction<SetId>,
     pub selective: Option<Selector>,
     pub origin: RouteOrigin,
-    /// Whether further hops may join it: it is of IPv6, with gateways, by no next-hop object, and no router advertised it
-    /// (`rt6_qualify_for_ecmp` in include/net/ip6_route.h).
-    pub joins: bool,
+    pub order: HopOrder,
     /// The number of the last dump that listed it.
     pub dump: u8,
 }
@@ -62,22 +61,15 @@ impl StoredRoute {
         self.is(other) && !(placement == Placement::Listed && self.dump == other.dump)
     }
 
-    /// Whether it may be there although a dump did not list it: the dump of IPv6 goes from the first hop of a multipath route to
-    /// its last one, and passes over routes of the metric between them (`rt6_dump_route` in net/ipv6/route.c).
-    pub fn is_hidden(&self, among: &[StoredRoute], dump: u8, sets: &HopSets) -> bool {
-        let is_multipath = |id| sets.hops(id).is_some_and(|hops| hops.len() > 1);
-        let hides = |other: &StoredRoute| {
-            other.joins
-                && other.dump == dump
-                && other.metric == self.metric
-                && other.set().is_some_and(is_multipath)
-        };
-        among.iter().any(hides)
+    /// Whether it may be there although this dump did not list it.
+    pub fn is_hidden(&self, among: &[StoredRoute], dump: u8) -> bool {
+        hidden_by(self, among).is_some_and(|hides| hides.dump == dump)
     }
 }
 
 /// What adding a route did.
 pub(super) struct Placed {
+    at: usize,
     /// The route whose place it has now.
     pub replaced: Option<StoredRoute>,
     /// Whether packets may be treated otherwise than before.
@@ -110,10 +102,12 @@ impl PrefixRoutes {
         if let PrefixRoutes::One(known) = self
             && known.is_again(&route, placement)
         {
-            return Placed { replaced: Some(std::mem::replace(known, route)), has_effect: false };
+            return Placed { at: 0, replaced: Some(std::mem::replace(known, route)), has_effect: false };
         }
         let mut routes = self.as_slice().to_vec();
-        let placed = place(&mut routes, route, placement);
+        let mut placed = place(&mut routes, route, placement);
+        let replaced = placed.replaced.map(|gone| gone.order);
+        placed.has_effect |= follow_added(&mut routes, placed.at, placement, replaced);
         if let Some(routes) = PrefixRoutes::new(routes) {
             *self = routes;
         }
@@ -156,7 +150,7 @@ impl<A: Address> RouteTable<A> {
             Entry::Occupied(mut known) => known.get_mut().place(route, placement),
             Entry::Vacant(free) => {
                 free.insert(PrefixRoutes::One(route));
-                Placed { replaced: None, has_effect: true }
+                Placed { at: 0, replaced: None, has_effect: true }
             }
         }
     }
@@ -166,8 +160,41 @@ impl<A: Address> RouteTable<A> {
         let mut removed = None;
         self.edit(prefix, |routes| {
             removed = routes.iter().position(&is_it).map(|at| routes.remove(at));
+            removed.iter().for_each(|gone| hop_order::lose_route(routes, gone.metric));
         });
         removed
+    }
+
+    /// Puts a route in the place of those that `is_part` of it, if there are any. Returns these.
+    pub fn grow(
+        &mut self,
+        prefix: Prefix<A>,
+        route: StoredRoute,
+        is_part: impl Fn(&StoredRoute) -> bool,
+    ) -> Vec<StoredRoute> {
+        let mut parts = Vec::new();
+        self.edit(prefix, |routes| {
+            let Some(first) = routes.iter().position(&is_part) else { return };
+            parts.push(std::mem::replace(&mut routes[first], route));
+            parts.extend(routes.extract_if(first + 1.., |other| is_part(other)));
+        });
+        parts
+    }
+
+    /// Puts a route in the place of one that has lost the hops at these places. Returns that one.
+    pub fn shrink(
+        &mut self,
+        prefix: Prefix<A>,
+        (before, route): (&StoredRoute, StoredRoute),
+        gone: &[usize],
+    ) -> Option<StoredRoute> {
+        let mut replaced = None;
+        self.edit(prefix, |routes| {
+            let at = routes.iter().position(|known| known == before);
+            replaced = at.and_then(|at| replace(routes, at, route));
+            hop_order::lose_hops(routes, route.metric, gone);
+        });
+        replaced
     }
 
     fn edit(&mut self, prefix: Prefix<A>, edit: impl FnOnce(&mut Vec<StoredRoute>)) {
@@ -181,7 +208,8 @@ impl<A: Address> RouteTable<A> {
 
     /// The index that packets to exactly this prefix get; `None` if no route to it can be used. Where the kernel looks
     /// at more than the destination, the packets are left to it. So are those of IPv6 prefixes with several routes of one
-    /// metric that are no hops of one route: the kernel moves on from one to the next when a neighbour does not answer.
+    /// metric that are no hops of one route: the kernel moves on from one to the next when a neighbour does not answer, and keeps
+    /// some whose link is down.
     pub fn best(&self, prefix: Prefix<A>, sets: &HopSets) -> Option<NextHop> {
         let routes = self.at(prefix);
         if routes.iter().any(|route| route.selective.is_some()) {
@@ -189,7 +217,9 @@ impl<A: Address> RouteTable<A> {
         }
         let mut usable = routes.iter().filter_map(|route| Some((route.metric, route.next_hop(sets)?)));
         let (metric, first) = usable.next()?;
-        let is_contested = A::BITS == 128 && usable.next().is_some_and(|(other, _)| other == metric);
+        let is_hidden = |route: &StoredRoute| route.metric == metric && hidden_by(route, routes).is_some();
+        let is_contested = A::BITS == 128
+            && (usable.next().is_some_and(|(other, _)| other == metric) || routes.iter().any(is_hidden));
         Some(if is_contested { KERNEL } else { first })
     }
 
@@ -215,36 +245,38 @@ impl<A: Address> RouteTable<A> {
         for prefix in prefixes {
             self.edit(prefix, |routes| {
                 let all = routes.clone();
-                let gone = routes.extract_if(.., |route| is_gone(route, &all));
-                removed.extend(gone.map(|route| (prefix, route)));
+                let gone: Vec<_> = routes.extract_if(.., |route| is_gone(route, &all)).collect();
+                gone.iter().for_each(|route| hop_order::lose_route(routes, route.metric));
+                removed.extend(gone.into_iter().map(|route| (prefix, route)));
             });
         }
         removed
     }
 }
 
-/// Places a route among those of the same metric as the kernel does. A route replaces the first one with the same `joins`,
-/// or the first of all, even if it is there already; then it is there twice (`fib6_add_rt2node` in net/ipv6/ip6_fib.c).
+/// Places a route among those of the same metric as the kernel does. A route replaces the first one that hops may join as
+/// well, or may not, or the first of all, even if it is there already; then it is there twice (`fib6_add_rt2node` in net/ipv6/ip6_fib.c).
 fn place(routes: &mut Vec<StoredRoute>, route: StoredRoute, placement: Placement) -> Placed {
     let same = routes.iter().position(|known| known.is_again(&route, placement));
-    let alike = routes.iter().position(|known| known.is_beside(&route) && known.joins == route.joins);
+    let alike =
+        routes.iter().position(|known| known.is_beside(&route) && known.order.joins() == route.order.joins());
     let beside = alike.or_else(|| routes.iter().position(|known| known.is_beside(&route)));
     match (placement, same, beside) {
         (Placement::Replace, Some(same), Some(at)) if at != same => {
-            Placed { replaced: replace(routes, at, route), has_effect: true }
+            Placed { at, replaced: replace(routes, at, route), has_effect: true }
         }
-        (Placement::Listed, Some(at), _) => {
-            let replaced = routes.remove(at);
-            let has_effect = insert(routes, route, placement) != at;
-            Placed { replaced: Some(replaced), has_effect }
+        (Placement::Listed, Some(known), _) => {
+            let replaced = Some(routes.remove(known));
+            let at = insert(routes, route, placement);
+            Placed { at, replaced, has_effect: at != known }
         }
-        (_, Some(at), _) => Placed { replaced: replace(routes, at, route), has_effect: false },
+        (_, Some(at), _) => Placed { at, replaced: replace(routes, at, route), has_effect: false },
         (Placement::Replace | Placement::Updated, None, Some(at)) => {
-            Placed { replaced: replace(routes, at, route), has_effect: true }
+            Placed { at, replaced: replace(routes, at, route), has_effect: true }
         }
         (_, None, _) => {
-            insert(routes, route, placement);
-            Placed { replaced: None, has_effect: true }
+            let at = insert(routes, route, placement);
+            Placed { at, replaced: None, has_effect: true }
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::route::{
 };
 
 use super::family::{self, FamilyRoutes, PlacedRoute};
+use super::hop_order::HopOrder;
 use super::hop_sets::{HopSets, SetId};
 use super::host_routes::HostIndices;
 use super::links::LinkTable;
@@ -57,6 +58,11 @@ impl Routing {
         if route.table != LOCAL_TABLE {
             self.create(route.table);
         }
+        let route = if matches!(placement, Placement::First | Placement::Last) {
+            self.in_order(route)
+        } else {
+            route
+        };
         let is_default = is_default(&route);
         let stored = stored(&route, |set| self.sets.acquire((set, is_default), links));
         match route.prefix {
@@ -67,6 +73,22 @@ impl Routing {
                 self.inet6.add(placed(&route, prefix, stored), placement, &mut self.sets)
             }
         }
+    }
+
+    /// A route with its hops in the order of the kernel's list, which reports one that joined others before them.
+    fn in_order(&self, route: RouteEntry) -> RouteEntry {
+        let (AnyPrefix::Inet6(prefix), RouteAction::Forward(HopSet::Hops(hops))) =
+            (route.prefix, &route.action)
+        else {
+            return route;
+        };
+        let entries = self.inet6.at(route.table, prefix).iter();
+        let mut joined = entries.filter(|entry| entry.metric == route.metric && entry.order.joins());
+        let Some(known) = joined.next().and_then(|entry| self.sets.hops(entry.set()?)) else { return route };
+        let mut hops = hops.to_vec();
+        let place = |hop: &RouteHop| known.iter().position(|known| family::holds(&[*known], hop));
+        hops.sort_by_key(|hop| place(hop).unwrap_or(known.len()));
+        RouteEntry { action: RouteAction::via(hops), ..route }
     }
 
     /// Returns whether the route was there.
@@ -115,9 +137,12 @@ impl Routing {
             if left.len() == hops.len() || left.is_empty() {
                 continue;
             }
-            let before = RouteEntry { action: RouteAction::via(hops), ..route.clone() };
-            self.remove(&before, links);
-            self.add(RouteEntry { action: RouteAction::via(left), ..route.clone() }, Placement::First, links);
+            let is_gone = |place: &usize| family::holds(gone, &hops[*place]);
+            let places: Vec<usize> = (0..hops.len()).filter(is_gone).collect();
+            let route = RouteEntry { action: RouteAction::via(left), ..route.clone() };
+            let is_default = is_default(&route);
+            let stored = stored(&route, |set| self.sets.acquire((set, is_default), links));
+            self.inet6.shrink(placed(&route, prefix, stored), entry, &places, &mut self.sets);
         }
     }
 
@@ -129,7 +154,7 @@ impl Routing {
             hops.iter().any(|hop| hop.link == link) && hops.iter().all(is_dead)
         };
         self.inet.sweep(&mut self.sets, is_gone);
-        self.inet6.sweep(&mut self.sets, is_gone);
+        self.inet6.sweep_visible(&mut self.sets, is_gone);
     }
 
     /// Removes a next-hop object. The kernel removes its routes with it, and does not always report them. A group loses
@@ -254,13 +279,21 @@ fn stored(route: &RouteEntry, acquire: impl FnOnce(HopSet) -> SetId) -> StoredRo
 
 fn stored_without_set(route: &RouteEntry) -> StoredRoute {
     let RouteEntry { metric, selective, origin, .. } = *route;
-    StoredRoute { metric, action: RouteAction::Throw, selective, origin, joins: joins(route), dump: 0 }
+    StoredRoute { metric, action: RouteAction::Throw, selective, origin, order: order(route), dump: 0 }
 }
 
-fn joins(route: &RouteEntry) -> bool {
-    let RouteAction::Forward(HopSet::Hops(hops)) = &route.action else { return false };
+fn order(route: &RouteEntry) -> HopOrder {
     let is_inet6 = matches!(route.prefix, AnyPrefix::Inet6(_));
-    is_inet6 && route.protocol != uapi::RTPROT_RA && hops.iter().all(|hop| hop.gateway.is_some())
+    match &route.action {
+        RouteAction::Forward(HopSet::Hops(hops))
+            if is_inet6
+                && route.protocol != uapi::RTPROT_RA
+                && hops.iter().all(|hop| hop.gateway.is_some()) =>
+        {
+            HopOrder::hops(hops.len())
+        }
+        _ => HopOrder::Behind(0),
+    }
 }
 
 /// Routes of interfaces and static routes do not wait for others.
