@@ -829,24 +829,47 @@ fn a_dump_keeps_routes_that_the_kernel_may_hide() {
     assert_eq!(script.mirror.end_dump(DumpPart::Inet6), 1, "nothing hides it any more");
 }
 
-/// As the kernel, which passes over it: `ip route replace` of one of two routes by a multipath route, then `ip link set down`.
+/// A route by link 2 between the hops of a multipath route, which are by links 1 and 2; and the multipath route. As the kernel
+/// does with `ip route replace` of one of two routes by a multipath route.
+fn with_a_route_between_hops() -> (Script, RouteEntry, RouteEntry) {
+    let to = "2001:db8::/32";
+    let (between, blackhole) =
+        (route(to, &[direct(2)]), RouteEntry { action: RouteAction::Blackhole, ..route(to, &[]) });
+    let multipath = route(to, &[by(1, "fe80::1"), by(2, "fe80::2")]);
+    let mut script = Script::new();
+    script.apply([add(blackhole), add(between.clone())]);
+    script.apply([ControlEvent::Route(multipath.clone(), Placement::Replace)]);
+    (script, between, multipath)
+}
+
+/// The kernel passes over it.
 #[test]
 fn a_route_between_hops_stays_when_its_link_goes_down() {
-    let (to, from) = ("2001:db8::/32", "2001:db8::1");
-    let (one, two, between) = (by(1, "fe80::1"), by(2, "fe80::2"), route(to, &[direct(2)]));
-    let blackhole = RouteEntry { action: RouteAction::Blackhole, ..route(to, &[]) };
-    let mut script = Script::new();
-    script.apply([add(blackhole.clone()), add(between.clone())]);
-    script.apply([ControlEvent::Route(route(to, &[one, two]), Placement::Replace), set_up(2, false)]);
-    assert_eq!(script.to(from), "local", "two routes of one metric");
-    // The last hop goes, and the route is behind the other one.
-    script.apply([set_up(2, true), ControlEvent::RouteRemoved(route(to, &[two])), set_up(2, false)]);
-    script.apply([set_up(2, true), ControlEvent::RouteRemoved(route(to, &[one]))]);
-    assert_eq!(script.to(from), "no route");
-    script.apply([add(route(to, &[one])), add(between)]);
-    script.apply([ControlEvent::Route(route(to, &[two, one]), Placement::Last), set_up(2, false)]);
-    script.apply([set_up(2, true), ControlEvent::RouteRemoved(route(to, &[one, two]))]);
-    assert_eq!(script.to(from), "1:glean");
+    let (mut script, between, multipath) = with_a_route_between_hops();
+    script.apply([set_up(2, false)]);
+    assert_eq!(script.to("2001:db8::1"), "local", "two routes of one metric");
+    script.apply([ControlEvent::RouteRemoved(between.clone())]);
+    assert_eq!(script.to("2001:db8::1"), "local", "a report of one that looked like it");
+    script.apply([ControlEvent::RouteRemoved(multipath)]);
+    assert_eq!(script.to("2001:db8::1"), "local", "the kernel uses it");
+    script.apply([set_up(2, true)]);
+    assert_eq!(script.to("2001:db8::1"), "1:glean");
+    script.apply([ControlEvent::RouteRemoved(between)]);
+    assert_eq!(script.to("2001:db8::1"), "no route");
+}
+
+#[test]
+fn hops_that_come_and_go_hide_a_route_or_do_not() {
+    let (mut script, between, _) = with_a_route_between_hops();
+    let to = |hops: &[RouteHop]| route("2001:db8::/32", hops);
+    let (one, two) = (by(1, "fe80::1"), by(2, "fe80::2"));
+    script.apply([ControlEvent::RouteRemoved(to(&[two])), set_up(2, false), set_up(2, true)]);
+    script.apply([ControlEvent::RouteRemoved(to(&[one]))]);
+    assert_eq!(script.to("2001:db8::1"), "no route", "the hop behind it had gone");
+    script.apply([add(to(&[one])), add(between)]);
+    script.apply([ControlEvent::Route(to(&[two, one]), Placement::Last), set_up(2, false)]);
+    script.apply([set_up(2, true), ControlEvent::RouteRemoved(to(&[one, two]))]);
+    assert_eq!(script.to("2001:db8::1"), "1:glean", "a hop came behind it");
 }
 
 /// The hop that stays was in the list before it.

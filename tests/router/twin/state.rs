@@ -27,9 +27,9 @@ fn word<'v>(value: &'v Value, key: &str) -> &'v str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// What the kernel of a node lists, as our program has to have it.
-pub fn of_kernel(node: &Node) -> Facts {
-    let mut facts = Facts::new();
+/// What the kernel of a node lists, as our program has to have it, and how lines begin of which it does not say enough.
+pub fn of_kernel(node: &Node) -> (Facts, Facts) {
+    let (mut facts, mut unclear) = (Facts::new(), Facts::new());
     let neighbors = neighbors_of_kernel(node);
     facts.extend(neighbors.iter().map(|(address, link, mac)| neighbor(address, link, mac)));
     facts.extend(interfaces_of_kernel(node));
@@ -51,8 +51,20 @@ pub fn of_kernel(node: &Node) -> Facts {
                 local.iter().for_each(|prefix| _ = facts.remove(&route(table, prefix, &routes[prefix])));
             }
         }
+        let places = hidden.iter().filter(|place| hiding(&all, place).len() > 1);
+        unclear.extend(places.flat_map(|(prefix, _)| TABLES.map(|table| route(table, prefix, ""))));
     }
-    facts
+    (facts, unclear)
+}
+
+/// The tables that have a multipath route which may hide others.
+fn hiding<'v>(all: &'v [Value], (to, metric): &hidden::Place) -> BTreeSet<&'v str> {
+    let hides = |route: &&Value| {
+        hidden::hops(route) > 1
+            && prefix(word(route, "dst"), true) == *to
+            && route["metric"].as_u64().unwrap_or(0) == *metric
+    };
+    all.iter().filter(hides).map(number_of).collect()
 }
 
 fn neighbor(address: &str, link: &str, mac: &str) -> String {
@@ -116,9 +128,7 @@ fn routes_of_kernel(
             // The kernel takes turns among IPv6 routes of one metric, so that it gets their packets.
             let is_contested = inet6 && routes.len() > 1 && metric(routes[0]) == metric(routes[1])
                 || hidden.contains(&(prefix.clone(), metric(routes[0])))
-                    && routes
-                        .iter()
-                        .any(|route| metric(route) == metric(routes[0]) && hidden::hops(route) > 1);
+                    && hiding(all, &(prefix.clone(), metric(routes[0]))).contains(number_of(routes[0]));
             let this = if is_contested { "this host".into() } else { leads_to(routes[0], carriers) };
             leads.entry(prefix).or_insert(this);
         }

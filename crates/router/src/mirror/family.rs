@@ -94,7 +94,12 @@ impl<A: Address> FamilyRoutes<A> {
     /// Returns whether the route was there.
     pub fn remove(&mut self, placed: &PlacedRoute<A>, hops: Option<&[RouteHop]>, sets: &mut HopSets) -> bool {
         let Some(routes) = self.routes.get_mut(&placed.table) else { return false };
-        let is_it = |entry: &StoredRoute| is_same(entry, &placed.route, hops, sets);
+        // The kernel reports the routes that go with a link, after they have gone here. They may look like one that it keeps.
+        let is_kept =
+            |entry: &&StoredRoute, among| hidden_by(entry, among).is_some() && entry.outlives_link(sets);
+        let among = routes.at(placed.prefix);
+        let kept: Vec<StoredRoute> = among.iter().filter(|entry| is_kept(entry, among)).copied().collect();
+        let is_it = |entry: &StoredRoute| is_same(entry, &placed.route, hops, sets) && !kept.contains(entry);
         let Some(gone) = routes.remove(placed.prefix, is_it) else { return false };
         gone.set().into_iter().for_each(|id| sets.release(id));
         self.changed(placed.table, placed.prefix, placed.at_once);

@@ -46,6 +46,13 @@ impl StoredRoute {
         }
     }
 
+    /// Whether the link of a route of IPv6 is down, and the route still there: the kernel passed over it when the link went down,
+    /// and uses it.
+    pub fn outlives_link(&self, sets: &HopSets) -> bool {
+        let Some(id) = self.set() else { return false };
+        !self.order.joins() && sets.hops(id).is_some() && sets.index(id).is_none()
+    }
+
     /// Whether the two differ at most in what they do.
     fn is_beside(&self, other: &StoredRoute) -> bool {
         (self.metric, self.selective) == (other.metric, other.selective)
@@ -208,14 +215,18 @@ impl<A: Address> RouteTable<A> {
 
     /// The index that packets to exactly this prefix get; `None` if no route to it can be used. Where the kernel looks
     /// at more than the destination, the packets are left to it. So are those of IPv6 prefixes with several routes of one
-    /// metric that are no hops of one route: the kernel moves on from one to the next when a neighbour does not answer, and keeps
-    /// some whose link is down.
+    /// metric that are no hops of one route: the kernel moves on from one to the next when a neighbour does not answer, and
+    /// dumps do not list all.
     pub fn best(&self, prefix: Prefix<A>, sets: &HopSets) -> Option<NextHop> {
         let routes = self.at(prefix);
         if routes.iter().any(|route| route.selective.is_some()) {
             return Some(KERNEL);
         }
-        let mut usable = routes.iter().filter_map(|route| Some((route.metric, route.next_hop(sets)?)));
+        let next_hop = |route: &StoredRoute| match A::BITS == 128 && route.outlives_link(sets) {
+            true => Some(KERNEL),
+            false => route.next_hop(sets),
+        };
+        let mut usable = routes.iter().filter_map(|route| Some((route.metric, next_hop(route)?)));
         let (metric, first) = usable.next()?;
         let is_hidden = |route: &StoredRoute| route.metric == metric && hidden_by(route, routes).is_some();
         let is_contested = A::BITS == 128
