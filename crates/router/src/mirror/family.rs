@@ -15,8 +15,9 @@ use super::hop_order::hidden_by;
 use super::hop_sets::{HopSets, SetId};
 use super::host_routes::HostRoutes;
 use super::next_hops::{BROADCAST, KERNEL};
-use super::route_table::{RouteTable, StoredRoute};
+use super::route_table::RouteTable;
 use super::rule_list::Coverage;
+use super::stored_route::StoredRoute;
 
 /// The routes of one family, and the changes that the tables do not have yet.
 pub(super) struct FamilyRoutes<A: Address> {
@@ -221,7 +222,8 @@ impl<A: Address> FamilyRoutes<A> {
     pub fn end_dump(&mut self, sets: &mut HopSets) -> usize {
         let dump = self.dump;
         let is_gone = |entry: &StoredRoute, among: &[StoredRoute], _: &HopSets| {
-            entry.dump != dump && !(A::BITS == 128 && entry.is_hidden(among, dump))
+            // A route that a listed one hides may be there.
+            entry.dump != dump && hidden_by(entry, among).is_none_or(|hides| hides.dump != dump)
         };
         self.sweep_among(sets, is_gone)
     }

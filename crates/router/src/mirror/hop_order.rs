@@ -7,29 +7,7 @@
 
 use crate::netlink::event::Placement;
 
-use super::route_table::StoredRoute;
-
-/// Where a route is among the hops of its metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HopOrder {
-    /// It is a route of IPv6 with so many hops, which others may join: they have gateways, belong to no next-hop object, and no
-    /// router advertised it (`rt6_qualify_for_ecmp` in include/net/ip6_route.h).
-    Hops(u8),
-    /// It is another route, behind so many of the hops.
-    Behind(u8),
-}
-
-impl HopOrder {
-    /// The order of a route by so many hops that others may join.
-    pub fn hops(count: usize) -> HopOrder {
-        HopOrder::Hops(u8::try_from(count).unwrap_or(u8::MAX))
-    }
-
-    /// Whether other hops may join the route.
-    pub fn joins(self) -> bool {
-        matches!(self, HopOrder::Hops(_))
-    }
-}
+use super::stored_route::{HopOrder, StoredRoute};
 
 /// The route of a metric that other hops may join.
 fn multipath(routes: &[StoredRoute], metric: u32) -> Option<(u8, &StoredRoute)> {

@@ -40,6 +40,7 @@ mod route_table;
 mod routing;
 mod rule_list;
 mod rules;
+mod stored_route;
 mod table_places;
 mod view;
 

@@ -5,74 +5,12 @@ use std::collections::hash_map::Entry;
 use fullview_table::{Address, NextHop, Prefix};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::netlink::event::{Placement, RouteOrigin, Selector};
-use crate::route::RouteAction;
+use crate::netlink::event::Placement;
 
-use super::hop_order::{self, HopOrder, follow_added, hidden_by};
+use super::hop_order::{follow_added, hidden_by, lose_hops, lose_route};
 use super::hop_sets::{HopSets, SetId};
-use super::next_hops::{BLACKHOLE, BROADCAST, KERNEL, PROHIBIT, UNREACHABLE};
-
-/// One route to a prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StoredRoute {
-    pub metric: u32,
-    pub action: RouteAction<SetId>,
-    pub selective: Option<Selector>,
-    pub origin: RouteOrigin,
-    pub order: HopOrder,
-    /// The number of the last dump that listed it.
-    pub dump: u8,
-}
-
-impl StoredRoute {
-    /// The set of a route that forwards.
-    pub fn set(&self) -> Option<SetId> {
-        match self.action {
-            RouteAction::Forward(id) => Some(id),
-            _ => None,
-        }
-    }
-
-    /// The index that packets of the route get; `None` if the route cannot be used now.
-    fn next_hop(&self, sets: &HopSets) -> Option<NextHop> {
-        match self.action {
-            RouteAction::Forward(id) => sets.index(id),
-            RouteAction::Local => Some(KERNEL),
-            RouteAction::Broadcast => Some(BROADCAST),
-            RouteAction::Blackhole => Some(BLACKHOLE),
-            RouteAction::Unreachable => Some(UNREACHABLE),
-            RouteAction::Prohibit => Some(PROHIBIT),
-            RouteAction::Throw => Some(NextHop::NONE),
-        }
-    }
-
-    /// Whether the link of a route of IPv6 is down, and the route still there: the kernel passed over it when the link went down,
-    /// and uses it.
-    pub fn outlives_link(&self, sets: &HopSets) -> bool {
-        let Some(id) = self.set() else { return false };
-        !self.order.joins() && sets.hops(id).is_some() && sets.index(id).is_none()
-    }
-
-    /// Whether the two differ at most in what they do.
-    fn is_beside(&self, other: &StoredRoute) -> bool {
-        (self.metric, self.selective) == (other.metric, other.selective)
-    }
-
-    /// Whether it is the same route, listed or reported again.
-    pub fn is(&self, other: &StoredRoute) -> bool {
-        self.is_beside(other) && (self.action, self.origin) == (other.action, other.origin)
-    }
-
-    /// Whether it is known as this one. A route that one dump lists twice is there twice.
-    fn is_again(&self, other: &StoredRoute, placement: Placement) -> bool {
-        self.is(other) && !(placement == Placement::Listed && self.dump == other.dump)
-    }
-
-    /// Whether it may be there although this dump did not list it.
-    pub fn is_hidden(&self, among: &[StoredRoute], dump: u8) -> bool {
-        hidden_by(self, among).is_some_and(|hides| hides.dump == dump)
-    }
-}
+use super::next_hops::KERNEL;
+use super::stored_route::StoredRoute;
 
 /// What adding a route did.
 pub(super) struct Placed {
@@ -167,7 +105,7 @@ impl<A: Address> RouteTable<A> {
         let mut removed = None;
         self.edit(prefix, |routes| {
             removed = routes.iter().position(&is_it).map(|at| routes.remove(at));
-            removed.iter().for_each(|gone| hop_order::lose_route(routes, gone.metric));
+            removed.iter().for_each(|gone| lose_route(routes, gone.metric));
         });
         removed
     }
@@ -199,7 +137,7 @@ impl<A: Address> RouteTable<A> {
         self.edit(prefix, |routes| {
             let at = routes.iter().position(|known| known == before);
             replaced = at.and_then(|at| replace(routes, at, route));
-            hop_order::lose_hops(routes, route.metric, gone);
+            lose_hops(routes, route.metric, gone);
         });
         replaced
     }
@@ -257,7 +195,7 @@ impl<A: Address> RouteTable<A> {
             self.edit(prefix, |routes| {
                 let all = routes.clone();
                 let gone: Vec<_> = routes.extract_if(.., |route| is_gone(route, &all)).collect();
-                gone.iter().for_each(|route| hop_order::lose_route(routes, route.metric));
+                gone.iter().for_each(|route| lose_route(routes, route.metric));
                 removed.extend(gone.into_iter().map(|route| (prefix, route)));
             });
         }

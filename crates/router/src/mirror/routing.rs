@@ -14,12 +14,11 @@ use crate::route::{
 };
 
 use super::family::{self, FamilyRoutes, PlacedRoute};
-use super::hop_order::HopOrder;
 use super::hop_sets::{HopSets, SetId};
 use super::host_routes::HostIndices;
 use super::links::LinkTable;
-use super::route_table::StoredRoute;
 use super::rule_list::Coverage;
+use super::stored_route::{HopOrder, StoredRoute};
 
 pub(super) struct Routing {
     pub inet: FamilyRoutes<u32>,

@@ -1,0 +1,88 @@
+//! One route of the kernel, as the mirror keeps it.
+
+use fullview_table::NextHop;
+
+use crate::netlink::event::{Placement, RouteOrigin, Selector};
+use crate::route::RouteAction;
+
+use super::hop_sets::{HopSets, SetId};
+use super::next_hops::{BLACKHOLE, BROADCAST, KERNEL, PROHIBIT, UNREACHABLE};
+
+/// One route to a prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StoredRoute {
+    pub metric: u32,
+    pub action: RouteAction<SetId>,
+    pub selective: Option<Selector>,
+    pub origin: RouteOrigin,
+    pub order: HopOrder,
+    /// The number of the last dump that listed it.
+    pub dump: u8,
+}
+
+impl StoredRoute {
+    /// The set of a route that forwards.
+    pub fn set(&self) -> Option<SetId> {
+        match self.action {
+            RouteAction::Forward(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The index that packets of the route get; `None` if the route cannot be used now.
+    pub fn next_hop(&self, sets: &HopSets) -> Option<NextHop> {
+        match self.action {
+            RouteAction::Forward(id) => sets.index(id),
+            RouteAction::Local => Some(KERNEL),
+            RouteAction::Broadcast => Some(BROADCAST),
+            RouteAction::Blackhole => Some(BLACKHOLE),
+            RouteAction::Unreachable => Some(UNREACHABLE),
+            RouteAction::Prohibit => Some(PROHIBIT),
+            RouteAction::Throw => Some(NextHop::NONE),
+        }
+    }
+
+    /// Whether the link of a route of IPv6 is down, and the route still there: the kernel passed over it when the link went down,
+    /// and uses it.
+    pub fn outlives_link(&self, sets: &HopSets) -> bool {
+        let Some(id) = self.set() else { return false };
+        !self.order.joins() && sets.hops(id).is_some() && sets.index(id).is_none()
+    }
+
+    /// Whether the two differ at most in what they do.
+    pub fn is_beside(&self, other: &StoredRoute) -> bool {
+        (self.metric, self.selective) == (other.metric, other.selective)
+    }
+
+    /// Whether it is the same route, listed or reported again.
+    pub fn is(&self, other: &StoredRoute) -> bool {
+        self.is_beside(other) && (self.action, self.origin) == (other.action, other.origin)
+    }
+
+    /// Whether it is known as this one. A route that one dump lists twice is there twice.
+    pub fn is_again(&self, other: &StoredRoute, placement: Placement) -> bool {
+        self.is(other) && !(placement == Placement::Listed && self.dump == other.dump)
+    }
+}
+
+/// Where a route is among the hops of its metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HopOrder {
+    /// It is a route of IPv6 with so many hops, which others may join: they have gateways, belong to no next-hop object, and no
+    /// router advertised it (`rt6_qualify_for_ecmp` in include/net/ip6_route.h).
+    Hops(u8),
+    /// It is another route, behind so many of the hops.
+    Behind(u8),
+}
+
+impl HopOrder {
+    /// The order of a route by so many hops that others may join.
+    pub fn hops(count: usize) -> HopOrder {
+        HopOrder::Hops(u8::try_from(count).unwrap_or(u8::MAX))
+    }
+
+    /// Whether other hops may join the route.
+    pub fn joins(self) -> bool {
+        matches!(self, HopOrder::Hops(_))
+    }
+}
