@@ -14,6 +14,7 @@ use crate::route::{LOCAL_TABLE, RouteAction, RouteHop};
 use super::hop_order::hidden_by;
 use super::hop_sets::{HopSets, SetId};
 use super::host_routes::HostRoutes;
+use super::links::LinkTable;
 use super::next_hops::{BROADCAST, KERNEL};
 use super::route_table::RouteTable;
 use super::rule_list::Coverage;
@@ -93,13 +94,22 @@ impl<A: Address> FamilyRoutes<A> {
     }
 
     /// Returns whether the route was there.
-    pub fn remove(&mut self, placed: &PlacedRoute<A>, hops: Option<&[RouteHop]>, sets: &mut HopSets) -> bool {
+    pub fn remove(
+        &mut self,
+        placed: &PlacedRoute<A>,
+        hops: Option<&[RouteHop]>,
+        links: &LinkTable,
+        sets: &mut HopSets,
+    ) -> bool {
         let Some(routes) = self.routes.get_mut(&placed.table) else { return false };
         // The kernel reports the routes that go with a link, after they have gone here. They may look like one that it keeps.
-        let is_kept =
-            |entry: &&StoredRoute, among| hidden_by(entry, among).is_some() && entry.outlives_link(sets);
+        let is_down = |entry: &StoredRoute| {
+            let hops = entry.set().and_then(|id| sets.hops(id));
+            hops.is_some_and(|hops| hops.iter().all(|hop| links.is_down(hop.link)))
+        };
         let among = routes.at(placed.prefix);
-        let kept: Vec<StoredRoute> = among.iter().filter(|entry| is_kept(entry, among)).copied().collect();
+        let hidden = among.iter().filter(|entry| hidden_by(entry, among).is_some());
+        let kept: Vec<StoredRoute> = hidden.filter(|entry| is_down(entry)).copied().collect();
         let is_it = |entry: &StoredRoute| is_same(entry, &placed.route, hops, sets) && !kept.contains(entry);
         let Some(gone) = routes.remove(placed.prefix, is_it) else { return false };
         gone.set().into_iter().for_each(|id| sets.release(id));

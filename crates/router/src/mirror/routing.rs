@@ -98,10 +98,10 @@ impl Routing {
         };
         let is_known = match hops {
             // Hops are compared one by one, so they need no set of their own here.
-            Some(_) => self.remove_stored(route, stored_without_set(route), hops),
+            Some(_) => self.remove_stored(route, stored_without_set(route), hops, links),
             None => {
                 let stored = stored(route, |set| self.sets.acquire((set, is_default(route)), links));
-                let is_known = self.remove_stored(route, stored, None);
+                let is_known = self.remove_stored(route, stored, None, links);
                 stored.set().into_iter().for_each(|id| self.sets.release(id));
                 is_known
             }
@@ -112,12 +112,17 @@ impl Routing {
         is_known
     }
 
-    fn remove_stored(&mut self, route: &RouteEntry, stored: StoredRoute, hops: Option<&[RouteHop]>) -> bool {
+    fn remove_stored(
+        &mut self,
+        route: &RouteEntry,
+        stored: StoredRoute,
+        hops: Option<&[RouteHop]>,
+        links: &LinkTable,
+    ) -> bool {
+        let sets = &mut self.sets;
         match route.prefix {
-            AnyPrefix::Inet(prefix) => self.inet.remove(&placed(route, prefix, stored), hops, &mut self.sets),
-            AnyPrefix::Inet6(prefix) => {
-                self.inet6.remove(&placed(route, prefix, stored), hops, &mut self.sets)
-            }
+            AnyPrefix::Inet(prefix) => self.inet.remove(&placed(route, prefix, stored), hops, links, sets),
+            AnyPrefix::Inet6(prefix) => self.inet6.remove(&placed(route, prefix, stored), hops, links, sets),
         }
     }
 
