@@ -268,15 +268,16 @@ impl Follower {
     }
 
     /// Whether a change waits for the end of the dump under way, which may list its part as it was before. An object
-    /// takes its routes with it when it goes, so changes of objects and routes stay in their order. A link takes both
-    /// with it: while links are dumped, which does not last long, everything waits.
+    /// takes its routes with it when it goes, which a dump of routes may list all the same, so changes of objects and routes
+    /// stay in their order. A link takes both with it: while links are dumped, which does not last long, everything waits.
     fn waits(&self, event: &ControlEvent) -> bool {
         let Some(dump) = &self.running else { return false };
         let part = part(event);
         let is_in_order = |part| matches!(part, DumpPart::Objects | DumpPart::Inet | DumpPart::Inet6);
+        let takes_routes = matches!(event, ControlEvent::NextHopRemoved(_));
         dump.part == part
             || dump.part == DumpPart::Links
-            || !self.held.is_empty() && is_in_order(part) && is_in_order(dump.part)
+            || (takes_routes || !self.held.is_empty()) && is_in_order(part) && is_in_order(dump.part)
     }
 
     /// Messages were lost, so anything that is known may be wrong: everything is dumped again.
@@ -512,6 +513,17 @@ mod tests {
         follower.change(ControlEvent::NextHopRemoved(7), &mut mirror);
         follower.change(ControlEvent::Forwarding(1, Family::Inet, true), &mut mirror);
         assert_eq!(follower.held.len(), 2, "the setting does not wait");
+        follower.end_dump(Time::ZERO, &mut mirror);
+        assert_eq!(mirror.report().inet, 0);
+    }
+
+    #[test]
+    fn a_route_that_a_dump_lists_goes_with_its_object() {
+        let (mut follower, mut mirror) = following(Some(DumpPart::Inet));
+        mirror.apply(ControlEvent::NextHop(7, NextHopObject::Single(RouteAction::Blackhole)));
+        follower.change(ControlEvent::NextHopRemoved(7), &mut mirror);
+        // The kernel listed it before.
+        mirror.apply(route(RouteAction::Forward(HopSet::Object(7))));
         follower.end_dump(Time::ZERO, &mut mirror);
         assert_eq!(mirror.report().inet, 0);
     }
