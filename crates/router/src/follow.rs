@@ -17,6 +17,7 @@ use std::time::Duration;
 use fullview_table::Family;
 use fullview_table::fib::framework::Time;
 use netlink_packet_core::{DoneBuffer, ErrorBuffer, NetlinkBuffer};
+use rustc_hash::FxHashSet;
 
 use crate::mirror::Mirror;
 use crate::netlink::decode::{self, Messages};
@@ -122,6 +123,14 @@ struct Dump {
     sequence: u32,
     /// It has to be repeated: something changed under it, or messages were lost meanwhile.
     is_void: bool,
+    /// The next-hop objects that went meanwhile.
+    gone_objects: FxHashSet<u32>,
+}
+
+impl Dump {
+    fn new(part: DumpPart, sequence: u32) -> Dump {
+        Dump { part, sequence, is_void: false, gone_objects: FxHashSet::default() }
+    }
 }
 
 impl Follower {
@@ -260,6 +269,9 @@ impl Follower {
             self.want(DumpPart::Links);
         }
         mirror.suspect_objects_of(&event);
+        if let (Some(dump), ControlEvent::NextHopRemoved(id)) = (&mut self.running, &event) {
+            dump.gone_objects.insert(*id);
+        }
         match self.waits(&event) {
             false => mirror.apply(event),
             true if self.held.len() < MOST_HELD => self.held.push(event),
@@ -268,16 +280,15 @@ impl Follower {
     }
 
     /// Whether a change waits for the end of the dump under way, which may list its part as it was before. An object
-    /// takes its routes with it when it goes, which a dump of routes may list all the same, so changes of objects and routes
-    /// stay in their order. A link takes both with it: while links are dumped, which does not last long, everything waits.
+    /// takes its routes with it when it goes, so changes of objects and routes stay in their order. A link takes both
+    /// with it: while links are dumped, which does not last long, everything waits.
     fn waits(&self, event: &ControlEvent) -> bool {
         let Some(dump) = &self.running else { return false };
         let part = part(event);
         let is_in_order = |part| matches!(part, DumpPart::Objects | DumpPart::Inet | DumpPart::Inet6);
-        let takes_routes = matches!(event, ControlEvent::NextHopRemoved(_));
         dump.part == part
             || dump.part == DumpPart::Links
-            || (takes_routes || !self.held.is_empty()) && is_in_order(part) && is_in_order(dump.part)
+            || !self.held.is_empty() && is_in_order(part) && is_in_order(dump.part)
     }
 
     /// Messages were lost, so anything that is known may be wrong: everything is dumped again.
@@ -343,6 +354,7 @@ impl Follower {
             self.statistics.dumps += 1;
             self.statistics.repaired += mirror.end_dump(dump.part) as u64;
         }
+        mirror.remove_listed(dump.part, &dump.gone_objects);
         self.suspect(now, mirror.take_suspicions());
         std::mem::take(&mut self.held).into_iter().for_each(|event| mirror.apply(event));
         // A route that was removed during the dump may be gone from the mirror already: that is no reason to dump
@@ -368,7 +380,7 @@ impl Follower {
         self.sequence = self.sequence.wrapping_add(1);
         mirror.begin_dump(part);
         self.requests.send(&NetlinkRequest::dump(part).message(uapi::NLM_F_DUMP, self.sequence))?;
-        self.running = Some(Dump { part, sequence: self.sequence, is_void: false });
+        self.running = Some(Dump::new(part, self.sequence));
         Ok(())
     }
 
@@ -486,7 +498,7 @@ mod tests {
     fn following(part: Option<DumpPart>) -> (Follower, Mirror) {
         let mut follower = Follower::new(None).unwrap();
         follower.wanted.clear();
-        follower.running = part.map(|part| Dump { part, sequence: 1, is_void: false });
+        follower.running = part.map(|part| Dump::new(part, 1));
         (follower, Mirror::new(Time::ZERO, Vec::new(), Settings::default()))
     }
 
@@ -522,10 +534,25 @@ mod tests {
         let (mut follower, mut mirror) = following(Some(DumpPart::Inet));
         mirror.apply(ControlEvent::NextHop(7, NextHopObject::Single(RouteAction::Blackhole)));
         follower.change(ControlEvent::NextHopRemoved(7), &mut mirror);
+        assert_eq!(follower.held.len(), 0, "a failover does not wait for a dump");
         // The kernel listed it before.
         mirror.apply(route(RouteAction::Forward(HopSet::Object(7))));
         follower.end_dump(Time::ZERO, &mut mirror);
         assert_eq!(mirror.report().inet, 0);
+    }
+
+    #[test]
+    fn a_route_of_an_object_that_came_back_during_a_dump_stays() {
+        let (mut follower, mut mirror) = following(Some(DumpPart::Inet));
+        let object = NextHopObject::Single(RouteAction::Blackhole);
+        mirror.apply(ControlEvent::NextHop(7, object.clone()));
+        let by_object = || route(RouteAction::Forward(HopSet::Object(7)));
+        for event in [ControlEvent::NextHopRemoved(7), ControlEvent::NextHop(7, object), by_object()] {
+            follower.change(event, &mut mirror);
+        }
+        mirror.apply(by_object());
+        follower.end_dump(Time::ZERO, &mut mirror);
+        assert_eq!(mirror.report().inet, 1);
     }
 
     #[test]
@@ -582,7 +609,7 @@ mod tests {
         let header = [&36u32.to_ne_bytes()[..], &uapi::NLMSG_ERROR.to_ne_bytes(), &[0; 2], &[1, 0, 0, 0]];
         let answer = [&header.concat()[..], &[0; 4], &body].concat();
         for _ in 0..2 {
-            let mut dump = Dump { part: DumpPart::Inet, sequence: 1, is_void: false };
+            let mut dump = Dump::new(DumpPart::Inet, 1);
             let refusal = apply_answers(&answer, &mut dump, &mut mirror, &mut follower.statistics);
             follower.running = Some(dump);
             follower.wanted = [DumpPart::Inet6].into();

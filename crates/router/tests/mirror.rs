@@ -856,6 +856,31 @@ fn a_route_between_hops_stays_when_its_link_goes_down() {
     assert_eq!(script.to("2001:db8::1"), "no route");
 }
 
+/// It passed over it before the mirror began.
+#[test]
+fn a_listed_route_whose_link_is_down_is_left_to_the_kernel() {
+    let mut script = Script::new();
+    let between = route("2001:db8::/32", &[direct(2)]);
+    script.apply([set_up(2, false)]);
+    script.mirror.begin_dump(DumpPart::Inet6);
+    script.apply([ControlEvent::Route(between.clone(), Placement::Listed)]);
+    script.mirror.end_dump(DumpPart::Inet6);
+    assert_eq!(script.to("2001:db8::1"), "local");
+    script.apply([ControlEvent::RouteRemoved(between)]);
+    assert_eq!(script.to("2001:db8::1"), "no route");
+}
+
+#[test]
+fn without_a_kernel_a_route_whose_link_is_down_is_not_used() {
+    let mut script = Script::new();
+    script.mirror.keep_routes();
+    script.apply([add(route("2001:db8::/32", &[direct(2)])), add(route("::/0", &[direct(1)]))]);
+    script.apply([set_up(2, false)]);
+    assert_eq!(script.to("2001:db8::1"), "0:glean");
+    script.apply([set_up(2, true)]);
+    assert_eq!(script.to("2001:db8::1"), "1:glean");
+}
+
 #[test]
 fn hops_that_come_and_go_hide_a_route_or_do_not() {
     let (mut script, between, _) = with_a_route_between_hops();

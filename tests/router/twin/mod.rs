@@ -1,8 +1,8 @@
 //! Random changes by `ip`, given to a router with our program and to a kernel that forwards alone. After each burst, our
 //! program has to have what its kernel lists, and probe packets have to have the same fate in both places. One test makes no
-//! probes and needs no second kernel, so that it sees some thirty times as many changes.
+//! probes and needs no second kernel, so that it sees many times as many changes.
 //!
-//! `FULLVIEW_TWIN_SECONDS` says how long a test runs (60), `FULLVIEW_TWIN_SEED` which changes it makes. A failure prints the
+//! `FULLVIEW_TWIN_SECONDS` says how long a test runs (60, or 20 without probes), `FULLVIEW_TWIN_SEED` which changes it makes. A failure prints the
 //! seed and all changes; `FULLVIEW_TWIN_REPLAY` names a file with such a text, whose changes come first.
 
 mod changes;
@@ -197,6 +197,15 @@ enum Scope {
     State,
 }
 
+impl Scope {
+    fn seconds(self) -> u64 {
+        match self {
+            Scope::All => 60,
+            Scope::State => 20,
+        }
+    }
+}
+
 /// Makes bursts of changes until the time is over. Returns the number of bursts, or how far the routers differ.
 fn change_until(
     end: Instant,
@@ -226,16 +235,18 @@ fn change_until(
 /// The changes that a failure printed.
 fn replayed() -> Vec<Vec<Change>> {
     let Some(file) = std::env::var_os("FULLVIEW_TWIN_REPLAY") else { return Vec::new() };
-    let text = std::fs::read_to_string(file).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let bursts = text.split("\nburst ").skip(1);
-    bursts.map(|burst| burst.lines().filter_map(Change::read).collect()).collect()
+    let bursts: Vec<_> = bursts.map(|burst| burst.lines().filter_map(Change::read).collect()).collect();
+    assert!(!bursts.is_empty(), "{} has no bursts", file.display());
+    bursts
 }
 
 fn agrees(options: &[&str], scope: Scope) {
     if !may_run(&["ip", "ethtool", "setpriv"]) {
         return;
     }
-    let seconds = Duration::from_secs(variable("FULLVIEW_TWIN_SECONDS", 60));
+    let seconds = Duration::from_secs(variable("FULLVIEW_TWIN_SECONDS", scope.seconds()));
     let seed = variable("FULLVIEW_TWIN_SEED", 1);
     let mut changes = Changes(ChaCha8Rng::seed_from_u64(seed));
     let began = Instant::now();

@@ -126,9 +126,9 @@ fn routes_of_kernel(
             routes.sort_by_key(|route| route["metric"].as_u64().unwrap_or(0));
             let metric = |route: &Value| route["metric"].as_u64().unwrap_or(0);
             // The kernel takes turns among IPv6 routes of one metric, so that it gets their packets.
+            let place = (prefix.clone(), metric(routes[0]));
             let is_contested = inet6 && routes.len() > 1 && metric(routes[0]) == metric(routes[1])
-                || hidden.contains(&(prefix.clone(), metric(routes[0])))
-                    && hiding(all, &(prefix.clone(), metric(routes[0]))).contains(number_of(routes[0]));
+                || hidden.contains(&place) && hiding(all, &place).contains(number_of(routes[0]));
             let this = if is_contested { "this host".into() } else { leads_to(routes[0], carriers) };
             leads.entry(prefix).or_insert(this);
         }

@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 
 use fullview_plane::interface::InterfaceAddress;
+use fullview_table::Family;
+use rustc_hash::FxHashSet;
 
 use crate::netlink::event::{ControlEvent, DumpPart, Link, LinkNeighbor, RouteEntry, Rule};
 use crate::route::{AnyPrefix, LinkIndex};
@@ -65,6 +67,16 @@ impl Mirror {
             DumpPart::Objects => self.routing.sets.mark(),
             DumpPart::Inet => self.routing.inet.begin_dump(),
             DumpPart::Inet6 => self.routing.inet6.begin_dump(),
+        }
+    }
+
+    /// Removes what the dump of a part may have listed of next-hop objects that went meanwhile.
+    pub fn remove_listed(&mut self, part: DumpPart, objects: &FxHashSet<u32>) {
+        match part {
+            _ if objects.is_empty() => {}
+            DumpPart::Inet => self.routing.remove_family_of(Family::Inet, objects),
+            DumpPart::Inet6 => self.routing.remove_family_of(Family::Inet6, objects),
+            _ => {}
         }
     }
 

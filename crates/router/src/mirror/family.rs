@@ -103,13 +103,9 @@ impl<A: Address> FamilyRoutes<A> {
     ) -> bool {
         let Some(routes) = self.routes.get_mut(&placed.table) else { return false };
         // The kernel reports the routes that go with a link, after they have gone here. They may look like one that it keeps.
-        let is_down = |entry: &StoredRoute| {
-            let hops = entry.set().and_then(|id| sets.hops(id));
-            hops.is_some_and(|hops| hops.iter().all(|hop| links.is_down(hop.link)))
-        };
-        let among = routes.at(placed.prefix);
-        let hidden = among.iter().filter(|entry| hidden_by(entry, among).is_some());
-        let kept: Vec<StoredRoute> = hidden.filter(|entry| is_down(entry)).copied().collect();
+        let is_down = |hop: &RouteHop| links.is_down(hop.link);
+        let may_be_kept = hops.is_some_and(|hops| hops.iter().all(is_down));
+        let kept = if may_be_kept { kept(routes.at(placed.prefix)) } else { Vec::new() };
         let is_it = |entry: &StoredRoute| is_same(entry, &placed.route, hops, sets) && !kept.contains(entry);
         let Some(gone) = routes.remove(placed.prefix, is_it) else { return false };
         gone.set().into_iter().for_each(|id| sets.release(id));
@@ -238,15 +234,12 @@ impl<A: Address> FamilyRoutes<A> {
         self.sweep_among(sets, is_gone)
     }
 
-    /// Removes every route that `is_gone` with a link, but for those between the hops of a route that stays.
-    pub fn sweep_visible(
-        &mut self,
-        sets: &mut HopSets,
-        is_gone: impl Fn(&StoredRoute, &HopSets) -> bool,
-    ) -> usize {
-        self.sweep_among(sets, |entry, among, sets| {
-            is_gone(entry, sets) && hidden_by(entry, among).is_none_or(|hides| is_gone(hides, sets))
-        })
+    /// Removes every route that `would_go` with a link, but for those that the kernel passes over.
+    pub fn sweep_visible(&mut self, sets: &mut HopSets, would_go: impl Fn(&StoredRoute, &HopSets) -> bool) {
+        for routes in self.routes.values_mut() {
+            routes.pass_over(|entry| would_go(entry, sets));
+        }
+        self.sweep(sets, |entry, sets| would_go(entry, sets) && !entry.passed_over);
     }
 
     /// Removes every route that `is_gone`; returns how many.
@@ -344,6 +337,12 @@ fn own<A: Address>(
     let covering = || Some(local.covering(prefix)?.next_hop);
     let local = (!local.is_empty()).then(|| local.get(prefix).or_else(covering)).flatten();
     local.or_else(|| routes.get(&table)?.best(prefix, sets))
+}
+
+/// The routes to a prefix that the kernel passes over.
+fn kept(routes: &[StoredRoute]) -> Vec<StoredRoute> {
+    let passed_over = routes.iter().filter(|entry| entry.passed_over);
+    passed_over.filter(|entry| hidden_by(entry, routes).is_some()).copied().collect()
 }
 
 /// The kernel reports IPv6 next hops both one by one and all together: a route with only some of the new route's hops is a part

@@ -160,11 +160,7 @@ impl<A: Address> RouteTable<A> {
         if routes.iter().any(|route| route.selective.is_some()) {
             return Some(KERNEL);
         }
-        let next_hop = |route: &StoredRoute| match A::BITS == 128 && route.outlives_link(sets) {
-            true => Some(KERNEL),
-            false => route.next_hop(sets),
-        };
-        let mut usable = routes.iter().filter_map(|route| Some((route.metric, next_hop(route)?)));
+        let mut usable = routes.iter().filter_map(|route| Some((route.metric, route.next_hop(sets)?)));
         let (metric, first) = usable.next()?;
         let is_hidden = |route: &StoredRoute| route.metric == metric && hidden_by(route, routes).is_some();
         let is_contested = A::BITS == 128
@@ -178,6 +174,20 @@ impl<A: Address> RouteTable<A> {
             routes.as_slice().iter().any(|route| route.set().is_some_and(|id| sets.contains(&id)))
         };
         self.0.iter().filter(|(_, routes)| uses(routes)).map(|(prefix, _)| *prefix).collect()
+    }
+
+    /// Notes which of the routes that would go with their link the kernel passes over, because a route hides them that stays.
+    pub fn pass_over(&mut self, would_go: impl Fn(&StoredRoute) -> bool) {
+        let several = self.0.values_mut().filter_map(|routes| match routes {
+            PrefixRoutes::Many(routes) => Some(routes),
+            PrefixRoutes::One(_) => None,
+        });
+        for routes in several.filter(|routes| routes.iter().any(&would_go)) {
+            let all = routes.clone();
+            for route in routes.iter_mut().filter(|route| would_go(route)) {
+                route.passed_over = hidden_by(route, &all).is_some_and(|hides| !would_go(hides));
+            }
+        }
     }
 
     /// Removes and returns every route that `is_gone` among those of its prefix.
@@ -203,8 +213,9 @@ impl<A: Address> RouteTable<A> {
     }
 }
 
-/// Places a route among those of the same metric as the kernel does. A route replaces the first one that hops may join as
-/// well, or may not, or the first of all, even if it is there already; then it is there twice (`fib6_add_rt2node` in net/ipv6/ip6_fib.c).
+/// Places a route among those of the same metric as the kernel does. A route replaces the first one that is like it in whether
+/// hops may join, or the first of all, even if it is there already; then it is there twice (`fib6_add_rt2node` in
+/// net/ipv6/ip6_fib.c).
 fn place(routes: &mut Vec<StoredRoute>, route: StoredRoute, placement: Placement) -> Placed {
     let same = routes.iter().position(|known| known.is_again(&route, placement));
     let alike =

@@ -63,7 +63,8 @@ impl Routing {
             route
         };
         let is_default = is_default(&route);
-        let stored = stored(&route, |set| self.sets.acquire((set, is_default), links));
+        let mut stored = stored(&route, |set| self.sets.acquire((set, is_default), links));
+        stored.passed_over = placement == Placement::Listed && is_without_links(&route, links);
         match route.prefix {
             AnyPrefix::Inet(prefix) => {
                 self.inet.add(placed(&route, prefix, stored), placement, &mut self.sets)
@@ -81,6 +82,9 @@ impl Routing {
         else {
             return route;
         };
+        if hops.len() == 1 {
+            return route;
+        }
         let entries = self.inet6.at(route.table, prefix).iter();
         let mut joined = entries.filter(|entry| entry.metric == route.metric && entry.order.joins());
         let Some(known) = joined.next().and_then(|entry| self.sets.hops(entry.set()?)) else { return route };
@@ -183,11 +187,19 @@ impl Routing {
             return;
         }
         self.sets_changed = true;
+        self.remove_family_of(Family::Inet, objects);
+        self.remove_family_of(Family::Inet6, objects);
+    }
+
+    /// Removes the routes of a family by these next-hop objects.
+    pub fn remove_family_of(&mut self, family: Family, objects: &FxHashSet<u32>) {
         let is_gone = |route: &StoredRoute, sets: &HopSets| {
             route.set().and_then(|set| sets.object(set)).is_some_and(|id| objects.contains(&id))
         };
-        self.inet.sweep(&mut self.sets, is_gone);
-        self.inet6.sweep(&mut self.sets, is_gone);
+        match family {
+            Family::Inet => self.inet.sweep(&mut self.sets, is_gone),
+            Family::Inet6 => self.inet6.sweep(&mut self.sets, is_gone),
+        };
     }
 
     /// Gives a neighbour a host route in the table that packets to it are looked up in.
@@ -283,7 +295,15 @@ fn stored(route: &RouteEntry, acquire: impl FnOnce(HopSet) -> SetId) -> StoredRo
 
 fn stored_without_set(route: &RouteEntry) -> StoredRoute {
     let RouteEntry { metric, selective, origin, .. } = *route;
-    StoredRoute { metric, action: RouteAction::Throw, selective, origin, order: order(route), dump: 0 }
+    let (action, order) = (RouteAction::Throw, order(route));
+    StoredRoute { metric, action, selective, origin, order, passed_over: false, dump: 0 }
+}
+
+/// Whether the links of an IPv6 route are down: the kernel has no such routes but those that it passed over.
+fn is_without_links(route: &RouteEntry, links: &LinkTable) -> bool {
+    let RouteAction::Forward(HopSet::Hops(hops)) = &route.action else { return false };
+    let is_inet6 = matches!(route.prefix, AnyPrefix::Inet6(_));
+    is_inet6 && hops.iter().all(|hop| links.is_down(hop.link))
 }
 
 fn order(route: &RouteEntry) -> HopOrder {

@@ -16,6 +16,8 @@ pub(super) struct StoredRoute {
     pub selective: Option<Selector>,
     pub origin: RouteOrigin,
     pub order: HopOrder,
+    /// Whether the kernel passed over it when its link went down, and so uses it all the same.
+    pub passed_over: bool,
     /// The number of the last dump that listed it.
     pub dump: u8,
 }
@@ -32,7 +34,7 @@ impl StoredRoute {
     /// The index that packets of the route get; `None` if the route cannot be used now.
     pub fn next_hop(&self, sets: &HopSets) -> Option<NextHop> {
         match self.action {
-            RouteAction::Forward(id) => sets.index(id),
+            RouteAction::Forward(id) => sets.index(id).or(self.passed_over.then_some(KERNEL)),
             RouteAction::Local => Some(KERNEL),
             RouteAction::Broadcast => Some(BROADCAST),
             RouteAction::Blackhole => Some(BLACKHOLE),
@@ -40,13 +42,6 @@ impl StoredRoute {
             RouteAction::Prohibit => Some(PROHIBIT),
             RouteAction::Throw => Some(NextHop::NONE),
         }
-    }
-
-    /// Whether the link of a route of IPv6 is down, and the route still there: the kernel passed over it when the link went down,
-    /// and uses it.
-    pub fn outlives_link(&self, sets: &HopSets) -> bool {
-        let Some(id) = self.set() else { return false };
-        !self.order.joins() && sets.hops(id).is_some() && sets.index(id).is_none()
     }
 
     /// Whether the two differ at most in what they do.
