@@ -581,10 +581,11 @@ next_job() {
 
 # What decides soonest, then two lanes at once. The tests of routers, in one lane, wait for packets part of the time, and leave the
 # processors to the other lane, which gives way to them. Where two jobs write to one folder of builds, cargo lets one wait for the
-# other. `smoke` comes first, because `plain` builds the program anew.
+# other. `smoke` comes first, because `plain` builds the program anew; then the longest ones, so that both lanes end at about the
+# same time.
 every_job() {
     local each tests builds ended=0
-    local others=(smoke tools clippy doc deny api peers_check loom fuzz churn isa capi)
+    local others=(smoke tools fuzz peers_check clippy loom isa doc api churn deny capi)
     for each in packages fmt imports types functions budget; do run "$each"; done
     lanes=$(mktemp -d)
     printf '%s\n' "${others[@]}" >"$lanes/left"
