@@ -1,4 +1,5 @@
-//! A new process goes on with the states of the running router's filter: connections that only a state passes go on.
+//! A new process goes on with the states of the running router's filter, so that connections that only a state passes go on, and
+//! with its tables.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -10,7 +11,7 @@ use fullview_testnet::{ANSWER, Node, Program, eventually, may_run};
 use crate::control::{ask, connect};
 use crate::datagrams::{passes, socket};
 use crate::handover::{self, PROGRAMS, SOME, TAKEN};
-use crate::kernel_filter::FilterLab;
+use crate::kernel_filter::{FilterLab, is_blocked};
 use crate::traffic::{Receiver, Sender, lost, twice};
 
 /// The packets of a connection pass by its states only, except for the first one.
@@ -206,7 +207,7 @@ fn a_router_ends_although_the_new_process_takes_no_states() {
     let lab = FilterLab::new("pf", &format!("block all\n{MANY}"));
     let mut program = with_many_states(&lab);
     let mut client = connect(&handover::socket(&lab.control));
-    let begun = ask(&mut client, r#"{"take-over":{"protocol":2,"process":1}}"#);
+    let begun = ask(&mut client, r#"{"take-over":{"protocol":3,"process":1}}"#);
     assert!(begun["error"].is_null(), "{begun}");
     ask(&mut client, "\"taken-over\"");
     client.get_mut().shutdown(Shutdown::Write).unwrap();
@@ -235,6 +236,49 @@ fn rules_with_an_error_leave_the_running_router_as_it_is() {
     connection.carries();
     connection.close();
     program.end("TERM");
+}
+
+/// Who may send is not in the text of these rules.
+const PF_WITH_TABLE: &str = "table <friends> persist
+block all
+pass in on eth1 inet proto udp from <friends> no state
+pass out on eth2 inet proto udp from <friends> no state
+";
+
+const IPFW_WITH_TABLE: &str = "add allow udp from table(friends) to any
+add deny ip from any to any
+";
+
+fn a_table_goes_on(language: &str, rules: &str) {
+    let lab = FilterLab::new(language, rules);
+    let mut program = lab.start();
+    let (left, right) = (lab.left(5000), lab.right(4000));
+    assert!(is_blocked(&left, &right));
+    let added = lab.ask("filter table friends add 10.0.1.2 2001:db8::/32");
+    assert!(added.contains("2 added"), "{added}");
+    assert!(eventually(|| passes(&left, &right)), "{}", program.output());
+    for _ in 0..2 {
+        let mut next = lab.take_over();
+        next.wait_for("1 tables of addresses go on with what they have");
+        next.wait_for(TAKEN);
+        assert!(eventually(|| !program.is_running()), "{}", program.output());
+        assert!(eventually(|| passes(&left, &right)), "{}", next.output());
+        program = next;
+    }
+    let shown = lab.ask("filter table friends show");
+    assert!(shown.contains("10.0.1.2\n") && shown.contains("2001:db8::/32"), "{shown}");
+    let deleted = lab.ask("filter table friends delete 10.0.1.2");
+    assert!(deleted.contains("1 deleted; it has 1"), "{deleted}");
+    assert!(is_blocked(&left, &right));
+    program.end("TERM");
+}
+
+#[test]
+fn tables_that_were_changed_go_on() {
+    if may_run(&[&PROGRAMS[..], &["nft"]].concat()) {
+        a_table_goes_on("pf", PF_WITH_TABLE);
+        a_table_goes_on("ipfw", IPFW_WITH_TABLE);
+    }
 }
 
 /// This shows that the connections of the other tests need their states.

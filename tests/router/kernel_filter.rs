@@ -89,8 +89,12 @@ impl FilterLab {
     }
 
     pub fn show(&self, what: &str) -> String {
-        let socket = self.control.options()[1].to_owned();
-        ask_by_program(socket.as_ref(), &format!("show {what}")).1
+        self.ask(&format!("show {what}"))
+    }
+
+    /// What a command says that asks the router.
+    pub fn ask(&self, line: &str) -> String {
+        ask_by_program(self.control.options()[1].as_ref(), line).1
     }
 
     pub fn has_fence(&self) -> bool {

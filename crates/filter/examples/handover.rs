@@ -66,7 +66,7 @@ fn take(set: &RuleSet, worker: &mut FilterWorker, from: &mut impl Read) {
         Ok(length)
     };
     while next(&mut import).unwrap() > 0 {}
-    import.finish().1.unwrap();
+    import.finish().result.unwrap();
 }
 
 fn milliseconds(act: impl FnOnce()) -> f64 {

@@ -11,6 +11,16 @@ pub enum Family {
     Inet6,
 }
 
+impl Family {
+    /// How many bits an address has.
+    pub const fn bits(self) -> u8 {
+        match self {
+            Family::Inet => 32,
+            Family::Inet6 => 128,
+        }
+    }
+}
+
 /// An address. IPv4 addresses are IPv4-mapped (`::ffff:0:0/96`), which no IPv6 packet may carry on the wire (RFC 4038,
 /// section 4.2); the parser refuses those that do, so a number stands for one address only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -35,9 +35,13 @@ impl<'a> Fields<'a> {
         std::str::from_utf8(self.0).ok()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Fails if anything is left.
     pub fn end(self) -> Option<()> {
-        self.0.is_empty().then_some(())
+        self.is_empty().then_some(())
     }
 }
 

@@ -25,11 +25,9 @@ impl TableEntry {
 
     /// The first and the last address.
     pub fn ends(&self) -> (Address, Address) {
-        let bits = match self.address.family() {
-            Family::Inet => u32::from(self.length.min(32)) + u32::from(Address::MAPPED_BITS),
-            Family::Inet6 => u32::from(self.length.min(128)),
-        };
-        let host = u128::MAX.checked_shr(bits).unwrap_or(0);
+        let width = self.address.family().bits();
+        let bits = Family::Inet6.bits() - width + self.length.min(width);
+        let host = u128::MAX.checked_shr(u32::from(bits)).unwrap_or(0);
         (Address(self.address.0 & !host), Address(self.address.0 | host))
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use super::entry::TableEntry;
-use crate::address::{Address, Family};
+use crate::address::Address;
 
 /// Text that is no entry of a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,13 +47,9 @@ fn number<T: FromStr>(text: &str) -> Option<T> {
 
 impl Display for TableEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let longest = match self.address.family() {
-            Family::Inet => 32,
-            Family::Inet6 => 128,
-        };
         f.write_str(if self.negated { "!" } else { "" })?;
         Address::fmt(&self.address, f)?;
-        if self.length < longest {
+        if self.length < self.address.family().bits() {
             write!(f, "/{}", self.length)?;
         }
         if self.value > 0 { write!(f, "={}", self.value) } else { Ok(()) }

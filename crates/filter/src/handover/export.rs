@@ -1,5 +1,7 @@
 use super::FORMAT;
 use super::message::{MAX_MESSAGE, MessageKind, put_message};
+use super::tables::{ENTRIES, put_entry};
+use crate::address_table::TableEntry;
 use crate::fields::PutFields;
 use crate::ruleset::RuleSet;
 use crate::state::{FilterWorker, SourceImage, StateImage};
@@ -9,7 +11,7 @@ const CHUNK: usize = 64 << 10;
 /// A rule with a longer text is not recognized; its states stay without it.
 const LONGEST_TEXT: usize = MAX_MESSAGE - 16;
 
-/// Sends what `worker` remembers in chunks of bounded size, and returns how many states that are. `interfaces` has the names
+/// Sends the tables of `set` and what `worker` remembers in chunks of bounded size, and returns how many states that are. `interfaces` has the names
 /// of the interfaces by their numbers. An error of `send` ends it.
 pub fn export<E>(
     set: &RuleSet,
@@ -24,6 +26,7 @@ pub fn export<E>(
     chunks.put(MessageKind::Format, |to| to.put(FORMAT.to_le_bytes()))?;
     put_rules(set, worker, &mut chunks)?;
     put_interfaces(interfaces, &mut chunks)?;
+    put_tables(set, &mut chunks)?;
     put_sources(worker, now as u32, &mut chunks)?;
     let states = put_states(set, worker, now as u32, &mut chunks)?;
     chunks.put(MessageKind::End, |_| {})?;
@@ -73,6 +76,30 @@ fn put_interfaces<E, S: FnMut(&[u8]) -> Result<(), E>>(
 ) -> Result<(), E> {
     let mut names = interfaces.iter();
     names.try_for_each(|name| chunks.put(MessageKind::Interface, |to| to.extend_from_slice(name.as_bytes())))
+}
+
+/// The tables with names, since the other process cannot know their addresses by its rules.
+fn put_tables<E, S: FnMut(&[u8]) -> Result<(), E>>(set: &RuleSet, chunks: &mut Chunks<S>) -> Result<(), E> {
+    for named in set.named_tables().iter().filter(|table| table.name.len() <= LONGEST_TEXT) {
+        let Some(table) = set.tables().get(usize::from(named.id.0)) else { continue };
+        put_table(&named.name, table.entries(), chunks)?;
+    }
+    Ok(())
+}
+
+fn put_table<E, S: FnMut(&[u8]) -> Result<(), E>>(
+    name: &str,
+    entries: &[TableEntry],
+    chunks: &mut Chunks<S>,
+) -> Result<(), E> {
+    chunks.put(MessageKind::Table, |to| {
+        to.put((entries.len() as u32).to_le_bytes());
+        to.extend_from_slice(name.as_bytes());
+    })?;
+    let mut pieces = entries.chunks(ENTRIES);
+    pieces.try_for_each(|piece| {
+        chunks.put(MessageKind::Entries, |to| piece.iter().for_each(|entry| put_entry(entry, to)))
+    })
 }
 
 fn put_sources<E, S: FnMut(&[u8]) -> Result<(), E>>(

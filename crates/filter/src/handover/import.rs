@@ -1,10 +1,14 @@
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::message::{MessageKind, ReceivedMessage, next_message};
+use super::tables::ImportedTables;
 use super::{FORMAT, ImportError};
 use crate::address::Address;
+use crate::address_table::AddressTable;
 use crate::fields::Fields;
 use crate::packet::NO_INTERFACE;
+use crate::rule::TableId;
 use crate::ruleset::{RulePlaces, RuleSet};
 use crate::state::{FilterWorker, FlowKey, NO_RULE, SourceImage, StateImage};
 
@@ -24,6 +28,18 @@ pub struct ImportSummary {
     pub no_room: u32,
     /// States that hold on one interface only, which is gone.
     pub no_interface: u32,
+    /// Tables of addresses that go on.
+    pub tables: u32,
+}
+
+/// What came from another process.
+#[derive(Debug)]
+pub struct Imported {
+    pub summary: ImportSummary,
+    /// The tables that came whole, for those that the rules of this process leave open.
+    pub tables: Vec<(TableId, Arc<AddressTable>)>,
+    /// Whether all messages have come. What came in the others stays.
+    pub result: Result<(), ImportError>,
 }
 
 /// Takes the states of another process, message by message.
@@ -36,6 +52,7 @@ pub struct StateImport<'a> {
     rules: Vec<(u32, u8)>,
     interfaces: Vec<Option<u16>>,
     sources: HashMap<u32, u32>,
+    tables: ImportedTables<'a>,
     progress: ImportProgress,
     /// The beginning of a message whose rest must come.
     pending: Vec<u8>,
@@ -53,7 +70,7 @@ enum ImportProgress {
 }
 
 impl<'a> StateImport<'a> {
-    /// An import into a worker that has no states yet. `interface_of` says which number an interface has here.
+    /// An import into a worker of these rules that has no states yet. `interface_of` says which number an interface has here.
     pub fn new(
         set: &'a RuleSet,
         worker: &'a mut FilterWorker,
@@ -67,6 +84,7 @@ impl<'a> StateImport<'a> {
             rules: Vec::new(),
             interfaces: Vec::new(),
             sources: HashMap::new(),
+            tables: ImportedTables::new(set),
             progress: ImportProgress::Nothing,
             pending: Vec::new(),
             taken: 0,
@@ -94,15 +112,15 @@ impl<'a> StateImport<'a> {
     }
 
     /// Ends the import, also after an error.
-    ///
-    /// # Errors
-    /// Not all messages have come. The states of the others stay.
-    pub fn finish(self) -> (ImportSummary, Result<(), ImportError>) {
-        let StateImport { worker, sources, progress, taken, summary, .. } = self;
+    pub fn finish(self) -> Imported {
+        let StateImport { worker, sources, tables, progress, taken, mut summary, .. } = self;
         // While they were taken, each source counted one state more, so that none ended before its states had come.
         sources.into_values().for_each(|number| worker.release_source(number));
+        let tables = tables.finish();
+        summary.tables = tables.len() as u32;
         let is_whole = matches!(progress, ImportProgress::Ended);
-        (summary, if is_whole { Ok(()) } else { Err(ImportError::EndsEarly(taken)) })
+        let result = if is_whole { Ok(()) } else { Err(ImportError::EndsEarly(taken)) };
+        Imported { summary, tables, result }
     }
 
     fn damaged(&self) -> ImportError {
@@ -113,8 +131,11 @@ impl<'a> StateImport<'a> {
         let ReceivedMessage { kind, fields, length } = message;
         let taken = match (self.progress, kind) {
             (ImportProgress::Nothing, MessageKind::Format) => return self.begin(fields, length),
+            (ImportProgress::Begun, kind) if kind != MessageKind::Entries && !self.tables.is_whole() => None,
             (ImportProgress::Begun, MessageKind::Rule) => self.take_rule(fields),
             (ImportProgress::Begun, MessageKind::Interface) => self.take_interface(fields),
+            (ImportProgress::Begun, MessageKind::Table) => self.tables.begin(fields),
+            (ImportProgress::Begun, MessageKind::Entries) => self.tables.take(fields),
             (ImportProgress::Begun, MessageKind::Source) => self.take_source(fields),
             (ImportProgress::Begun, MessageKind::State) => self.take_state(fields),
             (ImportProgress::Begun, MessageKind::End) => {

@@ -12,16 +12,21 @@ pub(super) enum MessageKind {
     Format = 1,
     Rule = 2,
     Interface = 3,
-    Source = 4,
-    State = 5,
-    End = 6,
+    /// A table of addresses, with the number of its entries and its name; its entries follow.
+    Table = 4,
+    Entries = 5,
+    Source = 6,
+    State = 7,
+    End = 8,
 }
 
 impl MessageKind {
-    const ALL: [MessageKind; 6] = [
+    const ALL: [MessageKind; 8] = [
         MessageKind::Format,
         MessageKind::Rule,
         MessageKind::Interface,
+        MessageKind::Table,
+        MessageKind::Entries,
         MessageKind::Source,
         MessageKind::State,
         MessageKind::End,

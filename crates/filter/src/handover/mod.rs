@@ -1,20 +1,22 @@
 //! The states of a worker as bytes, with which the worker of another process goes on.
 //!
-//! The bytes are messages, each with its kind and its length: first the version of the format, then the rules, interfaces and
-//! sources that states refer to, then the states, at last the end. The receiver maps each of them as it comes, so that both
-//! sides need memory for one message and for the numbers of rules, interfaces and sources. Rules are found by their texts, as
-//! in a reload; interfaces by their names. Fragments and known flows are not among it: packets make them again.
+//! The bytes are messages, each with its kind and its length: first the version of the format, then the rules and interfaces
+//! that states refer to, the tables of addresses, the sources, then the states, at last the end. The receiver maps each of them
+//! as it comes, so that both sides need memory for one message, for the numbers of rules, interfaces and sources, and for the
+//! tables. Rules are found by their texts, as in a reload; interfaces and tables by their names. Fragments and known flows are
+//! not among it: packets make them again.
 
 mod export;
 mod import;
 mod message;
+mod tables;
 
 pub use export::export;
-pub use import::{ImportSummary, StateImport};
+pub use import::{ImportSummary, Imported, StateImport};
 pub use message::MAX_MESSAGE;
 
 /// The version of the format. Another one is needed whenever a message, or the meaning of a field, changes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Why states cannot be taken from another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -173,12 +173,16 @@ impl RuleSet {
         self.named_tables.iter().find(|table| table.name == name)
     }
 
-    /// The same rules with another table in place of one. All else is shared or copied, so this takes as long as copying
-    /// the rules.
-    pub fn with_table(&self, id: TableId, table: Arc<AddressTable>) -> Self {
+    /// The same rules with other tables in place of some. All else is shared or copied, so this takes as long as copying the
+    /// rules.
+    pub fn with_tables(&self, tables: impl IntoIterator<Item = (TableId, Arc<AddressTable>)>) -> Self {
         let mut changed = self.clone();
-        if let Some(place) = changed.tables.get_mut(usize::from(id.0)) {
-            *place = table;
+        for (id, table) in tables {
+            changed
+                .tables
+                .get_mut(usize::from(id.0))
+                .into_iter()
+                .for_each(|place| *place = Arc::clone(&table));
         }
         changed
     }

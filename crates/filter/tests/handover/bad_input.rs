@@ -4,14 +4,16 @@ use fullview_filter::handover::{FORMAT, ImportError, ImportSummary};
 use fullview_filter::packet::{Direction, Packet, Pass};
 use proptest::prelude::*;
 
+use crate::mapping::change;
 use crate::{Firewall, address};
 
-const RULES: &str = "block all\npass out proto udp keep state (max-src-states 9)\n";
+const RULES: &str = "block all\npass in from <bad>\npass out proto udp keep state (max-src-states 9)\n";
 /// The kind, the length and the format.
 const FIRST: usize = 9;
 
 fn exported() -> Vec<u8> {
     let mut firewall = Firewall::new(RULES, 8);
+    change(&mut firewall, "bad", &["192.0.2.1", "2001:db8::/32"]);
     for port in 1..=5 {
         let pass = Pass { direction: Direction::Out, interface: 1, received_on: 0 };
         let ends = [(address("10.0.0.1"), port), (address("198.51.100.2"), 53)];
@@ -32,17 +34,17 @@ fn take(bytes: &[u8]) -> (ImportSummary, Result<(), ImportError>) {
 }
 
 #[test]
-fn the_states_before_an_early_end_stay() {
+fn what_came_before_an_early_end_stays() {
     let bytes = exported();
-    assert_eq!(take(&bytes), (ImportSummary { states: 5, ..ImportSummary::default() }, Ok(())));
+    assert_eq!(take(&bytes), (ImportSummary { states: 5, tables: 1, ..ImportSummary::default() }, Ok(())));
     let mut counts = Vec::new();
     for end in 0..bytes.len() {
         let (summary, result) = take(&bytes[..end]);
         assert!(matches!(result, Err(ImportError::EndsEarly(at)) if at <= end as u64), "{end} {result:?}");
-        counts.push(summary.states);
+        counts.push((summary.tables, summary.states));
     }
     counts.dedup();
-    assert_eq!(counts, [0, 1, 2, 3, 4, 5]);
+    assert_eq!(counts, [(0, 0), (1, 0), (1, 1), (1, 2), (1, 3), (1, 4), (1, 5)]);
 }
 
 #[test]
@@ -53,6 +55,35 @@ fn another_format_is_refused() {
     assert_eq!(take(&bytes[FIRST..]).1, Err(ImportError::Damaged(0)));
     let after_the_end = [exported(), exported()].concat();
     assert_eq!(take(&after_the_end).1, Err(ImportError::Damaged(exported().len() as u64)));
+}
+
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    [&[kind], &(body.len() as u32).to_le_bytes()[..], body].concat()
+}
+
+#[test]
+fn a_table_has_as_many_entries_as_it_said() {
+    let format = &exported()[..FIRST];
+    let table = |entries: u32| message(4, &[&entries.to_le_bytes()[..], b"bad"].concat());
+    let entry = |length: u8| message(5, &[&[0; 16][..], &[length, 0, 0, 0, 0, 0]].concat());
+    let after = |messages: &[Vec<u8>]| take(&[format, &messages.concat()].concat());
+    let (end, whole) = (message(8, &[]), ImportSummary { tables: 1, ..ImportSummary::default() });
+    assert_eq!(after(&[table(1), entry(128), end.clone()]), (whole, Ok(())));
+    assert_eq!(after(&[table(0), end.clone()]), (whole, Ok(())));
+    for wrong in [
+        vec![table(2), entry(128), end.clone()],
+        vec![table(2), entry(128), table(0), end.clone()],
+        vec![entry(128), end.clone()],
+        vec![table(1), entry(129), end.clone()],
+        vec![table(u32::MAX), end.clone()],
+    ] {
+        let (summary, result) = after(&wrong);
+        assert!(
+            summary.tables == 0 && matches!(result, Err(ImportError::Damaged(_))),
+            "{wrong:?}: {result:?}"
+        );
+    }
+    assert!(matches!(after(&[table(0), entry(128), end]).1, Err(ImportError::Damaged(_))));
 }
 
 #[test]

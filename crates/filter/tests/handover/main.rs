@@ -111,8 +111,9 @@ impl Firewall {
         for piece in bytes.chunks(piece) {
             result = result.and_then(|()| import.feed(self.now, piece));
         }
-        let (summary, is_whole) = import.finish();
-        (summary, result.and(is_whole))
+        let imported = import.finish();
+        self.set = self.set.with_tables(imported.tables);
+        (imported.summary, result.and(imported.result))
     }
 
     /// What another worker with another clock makes of its states, by the same rules.

@@ -1,5 +1,8 @@
-//! Rules and interfaces that have other numbers, or none.
+//! Rules, interfaces and tables that have other numbers, or none.
 
+use std::sync::Arc;
+
+use fullview_filter::address_table::AddressTable;
 use fullview_filter::handover::ImportSummary;
 use fullview_filter::packet::{Direction, Packet, Pass};
 use fullview_filter::state::WorkerLimits;
@@ -105,4 +108,56 @@ fn states_that_are_over_are_not_handed_over() {
     assert!(before.passes(&out_by(1, 54)));
     assert_eq!(before.worker.states().len(), 2);
     assert_eq!(before.succeeded_by(Firewall::new("pass all\n", FEW)).1.states, 1);
+}
+
+/// The addresses of a table.
+fn table(firewall: &Firewall, name: &str) -> Vec<String> {
+    let id = firewall.set.table(name).unwrap().id;
+    firewall.set.tables()[usize::from(id.0)].entries().iter().map(ToString::to_string).collect()
+}
+
+/// Gives a table other addresses, as a client of the router does.
+pub fn change(firewall: &mut Firewall, name: &str, entries: &[&str]) {
+    let id = firewall.set.table(name).unwrap().id;
+    let other = AddressTable::new(entries.iter().map(|entry| entry.parse().unwrap()));
+    firewall.set = firewall.set.with_tables([(id, Arc::new(other))]);
+}
+
+#[test]
+fn tables_that_the_rules_leave_open_keep_their_addresses() {
+    let text =
+        "table <open> persist\ntable <given> { 10.9.0.0/16 }\npass out proto udp from <open> to !<given>\n";
+    let mut before = Firewall::new(&format!("block all\n{text}"), FEW);
+    let open = ["10.0.0.0/8", "!10.1.0.0/16", "2001:db8::/32", "::/0", "0.0.0.0/0", "192.0.2.1=7"];
+    change(&mut before, "open", &open);
+    change(&mut before, "given", &["10.8.0.0/16"]);
+    let other = format!("table <new> persist\npass in from <new>\n{text}");
+    let (mut after, summary) = before.succeeded_by(Firewall::new(&format!("block all\n{other}"), FEW));
+    assert_eq!(summary, ImportSummary { tables: 1, ..ImportSummary::default() });
+    assert_eq!(table(&after, "open"), open);
+    assert_eq!(table(&after, "given"), ["10.9.0.0/16"]);
+    assert_eq!(table(&after, "new"), [""; 0]);
+    assert!(after.passes(&out_by(1, 53)));
+}
+
+#[test]
+fn a_table_without_addresses_stays_empty() {
+    let mut before = Firewall::new("table <open> persist\npass out from <open>\n", FEW);
+    change(&mut before, "open", &[]);
+    let (after, summary) = before.succeeded_by(Firewall::new("block all\npass out from <open>\n", FEW));
+    assert_eq!((summary.tables, table(&after, "open")), (1, vec![]));
+}
+
+#[test]
+fn large_tables_go_on() {
+    let rules = "pass out from <one>\nblock out from <other>\n";
+    let mut before = Firewall::new(rules, FEW);
+    let many: Vec<String> = (0..10_000).map(|number| format!("2001:db8:{number:x}::/48")).collect();
+    change(&mut before, "one", &many.iter().map(String::as_str).collect::<Vec<_>>());
+    change(&mut before, "other", &["192.0.2.1"]);
+    let (after, summary) = before.succeeded_by(Firewall::new(rules, FEW));
+    assert_eq!(summary, ImportSummary { tables: 2, ..ImportSummary::default() });
+    let one = table(&after, "one");
+    assert!(one.len() == 10_000 && one == table(&before, "one"));
+    assert_eq!(table(&after, "other"), ["192.0.2.1"]);
 }

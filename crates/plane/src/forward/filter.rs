@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use fullview_filter::address_table::AddressTable;
 use fullview_filter::packet::{Direction, NO_INTERFACE, Packet as FilterPacket, Pass};
-use fullview_filter::rule::{CompiledRule, RejectWith, RuleAction};
+use fullview_filter::rule::{CompiledRule, RejectWith, RuleAction, TableId};
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::{Adoption, FilterWorker, StateSummary, WorkerLimits};
 use fullview_filter::verdict::Verdict as FilterVerdict;
@@ -79,6 +80,11 @@ impl EnforceableRules {
         &self.0
     }
 
+    /// The same rules with other tables in place of some.
+    pub fn with_tables(&self, tables: impl IntoIterator<Item = (TableId, Arc<AddressTable>)>) -> Self {
+        EnforceableRules(Arc::new(self.0.with_tables(tables)))
+    }
+
     /// Whether packets may leave with other addresses or ports than they came in with.
     pub fn translates(&self) -> bool {
         let mut rules = self.0.translations().iter().chain(self.0.rules());
@@ -137,7 +143,7 @@ impl BurstFilter {
     }
 
     /// Goes on with rules that differ only in their tables. Returns the former ones.
-    pub(super) fn replace_rules(&mut self, rules: Arc<RuleSet>) -> Arc<RuleSet> {
+    pub fn replace_rules(&mut self, rules: Arc<RuleSet>) -> Arc<RuleSet> {
         self.worker.end_flows();
         std::mem::replace(&mut self.rules, rules)
     }

@@ -573,7 +573,7 @@ fn states_expire_in_a_router_without_packets() {
 fn with_table(rules: &EnforceableRules, entries: &[&str]) -> EnforceableRules {
     let set = rules.rules();
     let table = AddressTable::new(entries.iter().map(|entry| entry.parse().unwrap()).collect::<Vec<_>>());
-    EnforceableRules::new(set.with_table(set.named_tables()[0].id, Arc::new(table))).unwrap()
+    rules.with_tables([(set.named_tables()[0].id, Arc::new(table))])
 }
 
 /// Rules before the one that looks for states may ask about tables.

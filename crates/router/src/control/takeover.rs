@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// The number of this exchange. A router hands over only to a process with the same number: a new one is needed whenever the
-/// meaning of a request, an answer or a descriptor changes. 2: the states of a filter follow the answer to the last request.
-pub const PROTOCOL: u32 = 2;
+/// meaning of a request, an answer or a descriptor changes. 3: the states and tables of a
+/// filter follow the answer to the last request.
+pub const PROTOCOL: u32 = 3;
 
 /// Asks to take over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +28,7 @@ pub struct RunningRouter {
     pub namespace: String,
     /// Whether it mirrors the kernel.
     pub kernel: bool,
-    /// Whether it has a filter, whose states it sends when it has ended.
+    /// Whether it has a filter, whose states and tables it sends when it has ended.
     pub filters: bool,
     pub interfaces: Vec<RunningInterface>,
     /// The addresses of the sockets that clients connect to, in the order of their descriptors.

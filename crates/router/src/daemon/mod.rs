@@ -182,7 +182,7 @@ fn by_workers(
     // The ports of two routers would both forward every packet. In between, the kernel forwards.
     if let Some(predecessor) = predecessor {
         let worker = filter.as_mut().map(|filter| &mut filter.worker);
-        end_predecessor(predecessor, &options.interfaces, worker, &plane)?;
+        end_predecessor(predecessor, &options.interfaces, worker, &mut plane)?;
     }
     let (count, ports) = (options.workers, options.ports.clone());
     let (filter, of_worker) = filter.map(|filter| filter.fence(&mut plane)).transpose()?.unzip();

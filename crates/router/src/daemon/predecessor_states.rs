@@ -1,24 +1,24 @@
-//! The states that a filter gets from the router whose place this one takes.
+//! What a filter gets from the router whose place this one takes: states, and tables of addresses.
 
 use std::collections::HashMap;
 
-use fullview_filter::handover::{ImportError, ImportSummary, StateImport};
+use fullview_filter::handover::{ImportError, ImportSummary, Imported, StateImport};
 
 use super::control_plane::ControlPlane;
 use super::running_filter::WorkerFilter;
 use crate::events::EventKind;
 use crate::takeover::{Predecessor, TakeoverError};
 
-/// Has the running router end, and takes the states of its filter. They come when it no longer forwards, so that none changes
-/// afterwards.
+/// Has the running router end, and takes the states and tables of its filter. They come when it no longer forwards, so that none
+/// changes afterwards. The worker of this filter does not run yet.
 pub fn end_predecessor(
     predecessor: &mut Predecessor,
     interfaces: &[String],
     filter: Option<&mut WorkerFilter>,
-    plane: &ControlPlane,
+    plane: &mut ControlPlane,
 ) -> Result<(), TakeoverError> {
     let (kind, text) = match filter {
-        Some(filter) => describe(take_states(predecessor, interfaces, filter, plane)?),
+        Some(filter) => take_on(predecessor, interfaces, filter, plane)?,
         None => {
             predecessor.end(interfaces, &mut |_| {})?;
             (EventKind::Router, "the states of its filter end, because this router has none".to_owned())
@@ -30,12 +30,26 @@ pub fn end_predecessor(
     Ok(())
 }
 
-fn take_states(
+/// Goes on with what the other filter remembered. Returns what the log says about it.
+fn take_on(
+    predecessor: &mut Predecessor,
+    interfaces: &[String],
+    filter: &mut WorkerFilter,
+    plane: &mut ControlPlane,
+) -> Result<(EventKind, String), TakeoverError> {
+    let Imported { summary, tables, result } = import(predecessor, interfaces, filter, plane)?;
+    if let Some(running) = &mut plane.filter {
+        running.begin_with(filter, tables);
+    }
+    Ok(describe(summary, result))
+}
+
+fn import(
     predecessor: &mut Predecessor,
     interfaces: &[String],
     WorkerFilter { filter, .. }: &mut WorkerFilter,
     plane: &ControlPlane,
-) -> Result<(ImportSummary, Result<(), ImportError>), TakeoverError> {
+) -> Result<Imported, TakeoverError> {
     let numbers = interface_numbers(plane);
     let number = |name: &str| numbers.get(name).copied();
     let clock = filter.clock();
@@ -47,8 +61,8 @@ fn take_states(
             result = import.feed(clock(), bytes);
         }
     })?;
-    let (summary, is_whole) = import.finish();
-    Ok((summary, result.and(is_whole)))
+    let imported = import.finish();
+    Ok(Imported { result: result.and(imported.result), ..imported })
 }
 
 fn interface_numbers(plane: &ControlPlane) -> HashMap<String, u16> {
@@ -57,15 +71,16 @@ fn interface_numbers(plane: &ControlPlane) -> HashMap<String, u16> {
     names.zip(0..).collect()
 }
 
-fn describe((summary, result): (ImportSummary, Result<(), ImportError>)) -> (EventKind, String) {
-    let ImportSummary { states, without_rule, no_room, no_interface } = summary;
+fn describe(summary: ImportSummary, result: Result<(), ImportError>) -> (EventKind, String) {
+    let ImportSummary { states, without_rule, no_room, no_interface, tables } = summary;
     let mut text = format!("{states} states of its filter go on");
-    let reasons = [
+    let parts = [
+        (tables, "tables of addresses go on with what they have"),
         (without_rule, "of them are of rules that this one does not have"),
         (no_room, "end, because the tables of states and sources have no room for them"),
         (no_interface, "end, because they hold on an interface that this one does not have"),
     ];
-    for (count, reason) in reasons.into_iter().filter(|(count, _)| *count > 0) {
+    for (count, reason) in parts.into_iter().filter(|(count, _)| *count > 0) {
         text += &format!("; {count} {reason}");
     }
     match result {

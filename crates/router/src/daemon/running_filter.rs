@@ -3,8 +3,10 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
+use fullview_filter::address_table::AddressTable;
 use fullview_filter::interfaces::UnknownInterface;
 use fullview_filter::pf::files::FileSystem;
+use fullview_filter::rule::TableId;
 use fullview_filter::state::WorkerLimits;
 use fullview_plane::forward::{
     BurstFilter, EnforceableRules, FilterClient, FilterServer, RuleChange, filter_link,
@@ -94,6 +96,12 @@ impl RunningFilter {
         self.waiting += 1;
         self.rules = rules;
         Ok(())
+    }
+
+    /// Puts other tables in place of some in both halves, before the worker runs.
+    pub fn begin_with(&mut self, worker: &mut WorkerFilter, tables: Vec<(TableId, Arc<AddressTable>)>) {
+        self.rules = self.rules.with_tables(tables);
+        worker.filter.replace_rules(Arc::clone(self.rules.rules()));
     }
 
     /// Frees former rules that the worker has handed back.

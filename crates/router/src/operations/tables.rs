@@ -5,7 +5,6 @@ use std::sync::Arc;
 use fullview_filter::address_table::{AddressTable, TableEntry};
 use fullview_filter::rule::NamedTable;
 use fullview_filter::ruleset::{Language, RuleSet};
-use fullview_plane::forward::EnforceableRules;
 
 use super::filter::{in_force, summary};
 use super::table_edit::{MOST_ENTRIES, edited};
@@ -98,8 +97,7 @@ fn apply(
     let (other, changed) = edited(addresses, action, named)
         .map_err(|error| format!("table <{name}>: {error}; nothing was changed"))?;
     if changed.added + changed.deleted > 0 {
-        let rules = EnforceableRules::new(rules.rules().with_table(table.id, Arc::new(other)));
-        let rules = rules.map_err(|error| error.to_string())?;
+        let rules = rules.with_tables([(table.id, Arc::new(other))]);
         let taken =
             queries.ask(move |state| state.change_tables(rules)).map_err(|error| error.to_string())?;
         taken.map_err(|error| error.to_string())?;

@@ -50,7 +50,7 @@ pub fn start(
     let ends = source.host.connect(options.workers, &wake);
     let mut filter = start_planned_filter(options, config, &mut plane, source.host.ports(), worker.clone())?;
     if let Some(predecessor) = predecessor {
-        end_predecessor(predecessor, &options.interfaces, filter.as_mut(), &plane)?;
+        end_predecessor(predecessor, &options.interfaces, filter.as_mut(), &mut plane)?;
     }
     let opened = OpenPorts::open(options, &config.plan)?;
     let of_first = opened.ports.first().into_iter().flatten().flatten();
