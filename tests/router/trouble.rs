@@ -115,6 +115,34 @@ fn lookups_of_unusual_routes_agree_with_the_kernel() {
     }
 }
 
+/// The kernel lists no route between the hops of another one, and does not report when it uses it.
+#[test]
+fn routes_that_were_hidden_before_the_start_are_found_when_the_kernel_uses_them() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.router.ip("-6 route add default via 2001:db8:1::2 dev eth1 metric 5000");
+    let prefixes = ["2001:db8:5::/48", "2001:db8:6::/48"];
+    for prefix in prefixes {
+        for hop in ["via 2001:db8:1::2 dev eth1", "dev eth2", "via 2001:db8:1::3 dev eth1"] {
+            lab.router.ip(&format!("-6 route append {prefix} {hop} metric 1024"));
+        }
+    }
+    let mut watch = Watch::new(&lab.router, &["eth1", "eth2"], 1 << 20);
+    for prefix in prefixes {
+        let address: IpAddr = prefix.replace("::/48", "::9").parse().unwrap();
+        assert_eq!(watch.stations(address).len(), 2);
+        for gateway in ["2001:db8:1::3", "2001:db8:1::2"] {
+            lab.router.ip(&format!("-6 route del {prefix} via {gateway} dev eth1 metric 1024"));
+        }
+        watch.settle();
+        assert_eq!(watch.compare(&lab.router, &[address]), 1);
+        // Hidden routes are looked for once in ten seconds.
+        watch.skip(Duration::from_secs(10));
+    }
+}
+
 #[test]
 fn a_vrf_is_a_table_of_its_own() {
     if !may_run(&PROGRAMS) {

@@ -1,16 +1,19 @@
-//! How long a handover of states takes: `cargo run --release -p fullview-filter --example handover [STATES…]` prints the bytes,
-//! and milliseconds for writing them, for reading them, and for both at once with a Unix socket in between.
+//! How long a handover takes: `cargo run --release -p fullview-filter --example handover [STATES…]` prints the bytes, and
+//! milliseconds for writing them, for reading them, and for both at once with a Unix socket in between; then the same for a table
+//! of as many addresses.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
 use fullview_filter::address::Address;
+use fullview_filter::address_table::{AddressTable, TableEntry};
 use fullview_filter::handover::{StateImport, export};
 use fullview_filter::packet::{Direction, Packet, Pass};
-use fullview_filter::rule::{CompiledRule, RuleAction, StateOptions};
+use fullview_filter::rule::{CompiledRule, NamedTable, RuleAction, StateOptions, TableId};
 use fullview_filter::ruleset::{Language, RuleSet, RuleSetParts};
 use fullview_filter::state::{FilterWorker, WorkerLimits};
 
@@ -22,27 +25,35 @@ fn main() {
         sizes = vec![100_000, 1_000_000, 5_000_000];
     }
     println!("{:>9} {:>11} {:>6} {:>6} {:>6}", "states", "bytes", "write", "read", "both");
-    sizes.into_iter().for_each(measure);
+    for states in &sizes {
+        let set = rules(0);
+        let mut worker = worker(&set, *states);
+        for number in 0..*states {
+            set.check(&mut worker, NOW, &mut packet(number));
+        }
+        measure(*states, &set, worker);
+    }
+    println!("addresses");
+    for addresses in sizes {
+        let set = rules(addresses);
+        measure(addresses, &set, worker(&set, 1));
+    }
 }
 
-fn measure(states: u32) {
-    let set = rules();
-    let mut before = worker(&set, states);
-    for number in 0..states {
-        set.check(&mut before, NOW, &mut packet(number));
-    }
+fn measure(size: u32, set: &RuleSet, mut before: FilterWorker) {
+    let states = before.states().len() as u32;
     let mut bytes = Vec::new();
     let write = milliseconds(|| {
         let send = |chunk: &[u8]| bytes.write_all(chunk);
-        export(&set, &mut before, NOW, &[], send).unwrap();
+        export(set, &mut before, NOW, &[], send).unwrap();
     });
-    let mut after = worker(&set, states);
-    let read = milliseconds(|| take(&set, &mut after, &mut &bytes[..]));
+    let mut after = worker(set, states.max(1));
+    let read = milliseconds(|| take(set, &mut after, &mut &bytes[..]));
     assert_eq!(after.states().len(), before.states().len());
-    let mut after = worker(&set, states);
-    let both = milliseconds(|| hand_over(&set, &mut before, &mut after));
+    let mut after = worker(set, states.max(1));
+    let both = milliseconds(|| hand_over(set, &mut before, &mut after));
     assert_eq!(after.states().len(), before.states().len());
-    println!("{states:>9} {:>11} {write:>6.0} {read:>6.0} {both:>6.0}", bytes.len());
+    println!("{size:>9} {:>11} {write:>6.0} {read:>6.0} {both:>6.0}", bytes.len());
 }
 
 fn hand_over(set: &RuleSet, before: &mut FilterWorker, after: &mut FilterWorker) {
@@ -66,7 +77,10 @@ fn take(set: &RuleSet, worker: &mut FilterWorker, from: &mut impl Read) {
         Ok(length)
     };
     while next(&mut import).unwrap() > 0 {}
-    import.finish().result.unwrap();
+    let imported = import.finish();
+    imported.result.unwrap();
+    let tables = set.with_tables(imported.tables);
+    assert_eq!(tables.tables()[0].entries().len(), set.tables()[0].entries().len());
 }
 
 fn milliseconds(act: impl FnOnce()) -> f64 {
@@ -75,8 +89,13 @@ fn milliseconds(act: impl FnOnce()) -> f64 {
     start.elapsed().as_secs_f64() * 1000.0
 }
 
-fn rules() -> RuleSet {
+/// A rule with states, and a table of so many addresses.
+fn rules(addresses: u32) -> RuleSet {
     let mut parts = RuleSetParts::new(Language::Pf);
+    let entry = |number: u32| TableEntry::new(Address::inet(0x0b00_0000 | number.wrapping_mul(163)), 32);
+    parts.tables = vec![Arc::new(AddressTable::new((0..addresses).map(entry)))];
+    let named = NamedTable { name: "open".into(), id: TableId(0), is_constant: false, is_given: false };
+    parts.named_tables = vec![named];
     let state = Some(StateOptions::default());
     parts.rules = vec![CompiledRule { state, ..CompiledRule::new(RuleAction::Pass) }];
     RuleSet::new(parts).unwrap()

@@ -63,6 +63,10 @@ const MOST_HELD: usize = 1 << 20;
 /// The time between a suspicion and the dumps that it causes: the events that raise it seldom come alone.
 const SUSPICION_DELAY: Duration = Duration::from_millis(100);
 
+/// The time between two dumps of IPv6 routes for those that a route with several hops may have hidden: while the sessions of
+/// many such routes flap, each of them may cause one.
+const REVEAL_INTERVAL: Duration = Duration::from_secs(10);
+
 /// Links are dumped this often, because the kernel does not report a changed IPv6 MTU.
 const LINKS_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -106,6 +110,9 @@ pub struct Follower {
     /// What is dumped on suspicion, and when.
     suspected: Vec<DumpPart>,
     suspicion: Option<Time>,
+    /// When hidden routes are looked for, if any may have come to light, and not before when the next time.
+    reveal: Option<Time>,
+    next_reveal: Time,
     /// The part that the kernel refused to list when it was last asked.
     refused: Option<DumpPart>,
     refusals: Vec<SocketError>,
@@ -150,6 +157,8 @@ impl Follower {
             failures: 0,
             suspected: Vec::new(),
             suspicion: None,
+            reveal: None,
+            next_reveal: Time::ZERO,
             refused: None,
             refusals: Vec::new(),
             links_at: None,
@@ -175,7 +184,7 @@ impl Follower {
     /// When [`Self::advance`] has something to do even if nothing is readable.
     pub fn next_deadline(&self) -> Option<Time> {
         let dump = (self.running.is_none() && !self.wanted.is_empty()).then_some(self.retry_at);
-        dump.into_iter().chain(self.suspicion).chain(self.links_at).min()
+        dump.into_iter().chain(self.suspicion).chain(self.reveal).chain(self.links_at).min()
     }
 
     /// Applies what can be read now, and starts the dumps that are due; returns whether there may be more to read.
@@ -185,6 +194,7 @@ impl Follower {
         let more_answers = self.read_answers(now, mirror)?;
         self.suspect(now, mirror.take_suspicions());
         self.want_suspected(now);
+        self.want_revealed(now, mirror);
         self.want_links(now);
         self.start_dump(now, mirror)?;
         Ok(more_changes || more_answers)
@@ -205,6 +215,16 @@ impl Follower {
         if self.suspicion.take_if(|at| *at <= now).is_some() {
             let suspected = std::mem::take(&mut self.suspected);
             PARTS.into_iter().filter(|part| suspected.contains(part)).for_each(|part| self.want(part));
+        }
+    }
+
+    fn want_revealed(&mut self, now: Time, mirror: &mut Mirror) {
+        if mirror.take_revealed() {
+            self.reveal.get_or_insert(self.next_reveal.max(now + SUSPICION_DELAY));
+        }
+        if self.reveal.take_if(|at| *at <= now).is_some() {
+            self.next_reveal = now + REVEAL_INTERVAL;
+            self.want(DumpPart::Inet6);
         }
     }
 
@@ -248,7 +268,7 @@ impl Follower {
                     return Ok(false);
                 }
                 Received::Lost => {
-                    self.lost();
+                    self.lost(mirror);
                     continue;
                 }
                 Received::Some(_) if self.discards => continue,
@@ -275,7 +295,7 @@ impl Follower {
         match self.waits(&event) {
             false => mirror.apply(event),
             true if self.held.len() < MOST_HELD => self.held.push(event),
-            true => self.lost(),
+            true => self.lost(mirror),
         }
     }
 
@@ -292,7 +312,10 @@ impl Follower {
     }
 
     /// Messages were lost, so anything that is known may be wrong: everything is dumped again.
-    fn lost(&mut self) {
+    fn lost(&mut self, mirror: &mut Mirror) {
+        if !self.discards {
+            mirror.doubt_hidden();
+        }
         self.statistics.overflows += 1;
         self.discards = true;
         self.held.clear();

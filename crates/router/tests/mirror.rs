@@ -11,8 +11,8 @@ use fullview_plane::view::View;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_router::mirror::Mirror;
 use fullview_router::netlink::event::{
-    ALL_LINKS, ControlEvent, DumpPart, Link, LinkKind, LinkNeighbor, NeighborState, NextHopObject, Placement,
-    RouteEntry, RouteOrigin, Rule, RuleSelector, RuleTarget, Selector,
+    ALL_LINKS, ControlEvent, DumpPart, Link, LinkKind, LinkNeighbor, NeighborState, NextHopObject,
+    PROTOCOL_RA, Placement, RouteEntry, RouteOrigin, Rule, RuleSelector, RuleTarget, Selector,
 };
 use fullview_router::route::{AnyPrefix, HopSet, RouteAction, RouteHop};
 use fullview_table::fib::framework::{Settings, Time};
@@ -868,6 +868,74 @@ fn a_listed_route_whose_link_is_down_is_left_to_the_kernel() {
     assert_eq!(script.to("2001:db8::1"), "local");
     script.apply([ControlEvent::RouteRemoved(between)]);
     assert_eq!(script.to("2001:db8::1"), "no route");
+}
+
+/// The kernel lists none of the routes between the hops of a multipath route.
+#[test]
+fn a_route_that_may_have_hidden_others_is_asked_about_when_it_goes() {
+    let to = |hops: &[RouteHop]| route("2001:db8::/32", hops);
+    let hops = [by(1, "fe80::1"), by(2, "fe80::2"), by(2, "fe80::3")];
+    let listed = |script: &mut Script| {
+        script.mirror.begin_dump(DumpPart::Inet6);
+        script.apply([ControlEvent::Route(to(&hops), Placement::Listed)]);
+        script.mirror.end_dump(DumpPart::Inet6);
+    };
+    let reported = |script: &mut Script| {
+        script.apply([add(to(&hops[..1])), add(to(&hops[..2])), add(to(&hops))]);
+    };
+    let revealed_after = |prepare: &dyn Fn(&mut Script), gone: &[RouteHop]| {
+        let mut script = Script::new();
+        prepare(&mut script);
+        assert!(!script.mirror.take_revealed());
+        script.apply([ControlEvent::RouteRemoved(to(gone))]);
+        script.mirror.take_revealed()
+    };
+    assert!(revealed_after(&listed, &hops) && !revealed_after(&reported, &hops));
+    assert!(!revealed_after(&listed, &hops[..1]), "it still has two hops");
+    let shrunk = |script: &mut Script| {
+        listed(script);
+        script.apply([ControlEvent::RouteRemoved(to(&hops[..1]))]);
+    };
+    assert!(revealed_after(&shrunk, &hops[1..2]));
+    let listed_again = |script: &mut Script| {
+        reported(script);
+        listed(script);
+    };
+    assert!(!revealed_after(&listed_again, &hops), "all reports were seen");
+    let doubted = |script: &mut Script| {
+        listed_again(script);
+        script.mirror.doubt_hidden();
+    };
+    assert!(revealed_after(&doubted, &hops));
+    let with_another = |script: &mut Script| {
+        reported(script);
+        script.apply([add(to(&[direct(1)]))]);
+    };
+    assert!(revealed_after(&with_another, &hops), "whose place is known by reports alone");
+}
+
+/// The kernel passes over them when the link goes down, and over none when it is removed.
+#[test]
+fn a_link_that_is_removed_takes_routes_between_hops_along() {
+    let mut script = Script::new();
+    let to = |hops: &[RouteHop]| route("2001:db8::/32", hops);
+    let hops = [by(1, "fe80::1"), by(1, "fe80::2")];
+    script.apply([add(to(&hops[..1])), add(to(&[direct(2)])), add(to(&hops))]);
+    assert_eq!(script.to("2001:db8::1"), "local", "two routes of one metric");
+    script.apply([set_up(2, false), ControlEvent::RouteRemoved(to(&[direct(2)]))]);
+    script.apply([ControlEvent::LinkRemoved(2), ControlEvent::RouteRemoved(to(&hops))]);
+    assert_eq!(script.to("2001:db8::1"), "no route");
+}
+
+#[test]
+fn hops_that_are_listed_together_have_joined_whatever_their_protocol() {
+    let mut script = Script::new();
+    let (one, two) = (by(1, "fe80::1"), by(2, "fe80::2"));
+    let of_program = |hops: &[RouteHop]| RouteEntry { protocol: PROTOCOL_RA, ..route("2001:db8::/32", hops) };
+    script.apply([add(of_program(&[one])), add(of_program(&[one, two]))]);
+    assert_eq!(script.all("2001:db8::1"), set(&["0:glean", "1:glean"]));
+    script.apply([ControlEvent::RouteRemoved(of_program(&[one]))]);
+    assert_eq!(script.to("2001:db8::1"), "1:glean");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! program has to have what its kernel lists, and probe packets have to have the same fate in both places. One test makes no
 //! probes and needs no second kernel, so that it sees many times as many changes.
 //!
-//! `FULLVIEW_TWIN_SECONDS` says how long a test runs (60, or 20 without probes), `FULLVIEW_TWIN_SEED` which changes it makes. A failure prints the
-//! seed and all changes; `FULLVIEW_TWIN_REPLAY` names a file with such a text, whose changes come first.
+//! `FULLVIEW_TWIN_SECONDS` says how long a test runs (60, or 20 without probes), `FULLVIEW_TWIN_SEED` which changes it makes. A
+//! failure prints the seed and all changes; `FULLVIEW_TWIN_REPLAY` names a file with such a text, whose changes come first.
 
 mod changes;
 mod hidden;

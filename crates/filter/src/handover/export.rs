@@ -11,8 +11,8 @@ const CHUNK: usize = 64 << 10;
 /// A rule with a longer text is not recognized; its states stay without it.
 const LONGEST_TEXT: usize = MAX_MESSAGE - 16;
 
-/// Sends the tables of `set` and what `worker` remembers in chunks of bounded size, and returns how many states that are. `interfaces` has the names
-/// of the interfaces by their numbers. An error of `send` ends it.
+/// Sends the tables of `set` and what `worker` remembers in chunks of bounded size, and returns how many states that are.
+/// `interfaces` has the names of the interfaces by their numbers. An error of `send` ends it.
 pub fn export<E>(
     set: &RuleSet,
     worker: &mut FilterWorker,

@@ -184,6 +184,9 @@ impl Mirror {
         self.drop_objects(index);
         if self.links.place(index).is_some() {
             self.link_went_down(index);
+            if !self.keeps_routes {
+                self.routing.remove_all_routes_by(index);
+            }
         }
         if self.links.remove(index) {
             (self.routing.sets_changed, self.view_changed) = (true, true);

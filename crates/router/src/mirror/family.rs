@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::netlink::event::Placement;
 use crate::route::{LOCAL_TABLE, RouteAction, RouteHop};
 
-use super::hop_order::hidden_by;
+use super::hop_order::{hidden_by, may_reveal};
 use super::hop_sets::{HopSets, SetId};
 use super::host_routes::HostRoutes;
 use super::links::LinkTable;
@@ -30,6 +30,8 @@ pub(super) struct FamilyRoutes<A: Address> {
     /// Prefixes whose next hop may have changed, by table.
     touched: FxHashMap<u32, Touched<A>>,
     pub hosts: HostRoutes<A>,
+    /// Whether the kernel may now use routes that it passed over until now, and that are not known.
+    pub has_revealed: bool,
     /// The number of the current dump, or of the last one.
     dump: u8,
 }
@@ -54,6 +56,7 @@ impl<A: Address> Default for FamilyRoutes<A> {
             local: Rib::default(),
             touched: FxHashMap::default(),
             hosts: HostRoutes::default(),
+            has_revealed: false,
             dump: 0,
         }
     }
@@ -76,6 +79,7 @@ impl<A: Address> FamilyRoutes<A> {
             self.throwing.insert(table);
         }
         let routes = self.routes.entry(table).or_default();
+        let route = StoredRoute { may_hide: may_hide(&route, placement, routes.at(prefix)), ..route };
         if A::BITS == 128 && routes.len() > 0 && grows(routes, (prefix, route, placement), sets) {
             return self.changed(table, prefix, at_once);
         }
@@ -87,7 +91,7 @@ impl<A: Address> FamilyRoutes<A> {
             other => other,
         };
         let placed = routes.add(prefix, route, placement);
-        placed.replaced.and_then(|gone| gone.set()).into_iter().for_each(|id| sets.release(id));
+        placed.replaced.into_iter().for_each(|gone| self.lost(table, prefix, &gone, sets));
         if placed.has_effect {
             self.changed(table, prefix, at_once);
         }
@@ -102,15 +106,27 @@ impl<A: Address> FamilyRoutes<A> {
         sets: &mut HopSets,
     ) -> bool {
         let Some(routes) = self.routes.get_mut(&placed.table) else { return false };
-        // The kernel reports the routes that go with a link, after they have gone here. They may look like one that it keeps.
+        // The kernel reports the routes that go with a link, after they have gone here. They may look like one that it keeps; and so
+        // does one that was removed by a command, which stays here until what hides it goes.
         let is_down = |hop: &RouteHop| links.is_down(hop.link);
         let may_be_kept = hops.is_some_and(|hops| hops.iter().all(is_down));
         let kept = if may_be_kept { kept(routes.at(placed.prefix)) } else { Vec::new() };
         let is_it = |entry: &StoredRoute| is_same(entry, &placed.route, hops, sets) && !kept.contains(entry);
         let Some(gone) = routes.remove(placed.prefix, is_it) else { return false };
-        gone.set().into_iter().for_each(|id| sets.release(id));
+        self.lost(placed.table, placed.prefix, &gone, sets);
         self.changed(placed.table, placed.prefix, placed.at_once);
         true
+    }
+
+    /// Follows the loss of a route, or of one whose place another one has now.
+    fn lost(&mut self, table: u32, prefix: Prefix<A>, gone: &StoredRoute, sets: &mut HopSets) {
+        gone.set().into_iter().for_each(|id| sets.release(id));
+        self.has_revealed |= may_reveal(gone, self.at(table, prefix));
+    }
+
+    /// Messages were lost: what the kernel's lists do not have is not known.
+    pub fn doubt_hidden(&mut self) {
+        self.routes.values_mut().for_each(RouteTable::doubt_hidden);
     }
 
     /// Puts a route in the place of one that has lost the hops at these places.
@@ -123,9 +139,12 @@ impl<A: Address> FamilyRoutes<A> {
     ) {
         let PlacedRoute { table, prefix, route, at_once } = placed;
         let Some(routes) = self.routes.get_mut(&table) else { return };
-        let route = StoredRoute { dump: before.dump, ..route };
-        let replaced = routes.shrink(prefix, (before, route), gone);
-        replaced.and_then(|gone| gone.set()).into_iter().for_each(|id| sets.release(id));
+        let may_hide = before.may_hide && route.order.is_multipath();
+        let route = StoredRoute { dump: before.dump, may_hide, ..route };
+        match routes.shrink(prefix, (before, route), gone) {
+            Some(replaced) => self.lost(table, prefix, &replaced, sets),
+            None => route.set().into_iter().for_each(|id| sets.release(id)),
+        }
         self.changed(table, prefix, at_once);
     }
 
@@ -259,7 +278,7 @@ impl<A: Address> FamilyRoutes<A> {
             all.extend(gone.into_iter().map(|(prefix, entry)| (*table, prefix, entry)));
         }
         for (table, prefix, entry) in &all {
-            entry.set().into_iter().for_each(|id| sets.release(id));
+            self.lost(*table, *prefix, entry, sets);
             self.changed(*table, *prefix, false);
         }
         all.len()
@@ -337,6 +356,14 @@ fn own<A: Address>(
     let covering = || Some(local.covering(prefix)?.next_hop);
     let local = (!local.is_empty()).then(|| local.get(prefix).or_else(covering)).flatten();
     local.or_else(|| routes.get(&table)?.best(prefix, sets))
+}
+
+/// Whether a route may have others between its hops that no report told of. One that several hops made by reports, one after
+/// the other, has none but those that are known.
+fn may_hide(route: &StoredRoute, placement: Placement, among: &[StoredRoute]) -> bool {
+    let is_before = |known: &&StoredRoute| known.metric == route.metric && known.order.is_multipath();
+    let before = among.iter().find(is_before).map(|known| known.may_hide);
+    route.order.is_multipath() && before.unwrap_or(placement == Placement::Listed)
 }
 
 /// The routes to a prefix that the kernel passes over.

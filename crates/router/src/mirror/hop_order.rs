@@ -24,6 +24,15 @@ pub(super) fn hidden_by<'r>(route: &StoredRoute, among: &'r [StoredRoute]) -> Op
     (0 < behind && behind < count).then_some(hides)
 }
 
+/// Whether the loss of a route, or of its hops, may show routes that the kernel passed over until now. What is known of their
+/// places may be wrong: not all that moves them is reported.
+pub(super) fn may_reveal(gone: &StoredRoute, left: &[StoredRoute]) -> bool {
+    let mut beside = left.iter().filter(|route| route.metric == gone.metric);
+    gone.order.is_multipath()
+        && !beside.clone().any(|route| route.order.is_multipath())
+        && (gone.may_hide || beside.any(|route| !route.order.joins()))
+}
+
 /// Gives the other routes of a metric another place. Returns whether any has one.
 fn renumber(routes: &mut [StoredRoute], metric: u32, to: impl Fn(&StoredRoute, u8) -> u8) -> bool {
     let mut changed = false;

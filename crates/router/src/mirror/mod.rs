@@ -131,6 +131,16 @@ impl Mirror {
         std::mem::take(&mut self.suspected)
     }
 
+    /// Whether the kernel may use IPv6 routes since the last call that no list had before, so that they should be dumped.
+    pub fn take_revealed(&mut self) -> bool {
+        std::mem::take(&mut self.routing.inet6.has_revealed)
+    }
+
+    /// Messages were lost: IPv6 routes that the kernel does not list may be others than those that are known.
+    pub fn doubt_hidden(&mut self) {
+        self.routing.inet6.doubt_hidden();
+    }
+
     fn suspect(&mut self, part: DumpPart) {
         if !self.suspected.contains(&part) {
             self.suspected.push(part);

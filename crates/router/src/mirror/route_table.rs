@@ -126,7 +126,8 @@ impl<A: Address> RouteTable<A> {
         parts
     }
 
-    /// Puts a route in the place of one that has lost the hops at these places. Returns that one.
+    /// Puts a route in the place of one that has lost the hops at these places. Returns that one; if it is not there, nothing
+    /// changes.
     pub fn shrink(
         &mut self,
         prefix: Prefix<A>,
@@ -135,8 +136,8 @@ impl<A: Address> RouteTable<A> {
     ) -> Option<StoredRoute> {
         let mut replaced = None;
         self.edit(prefix, |routes| {
-            let at = routes.iter().position(|known| known == before);
-            replaced = at.and_then(|at| replace(routes, at, route));
+            let Some(at) = routes.iter().position(|known| known == before) else { return };
+            replaced = replace(routes, at, route);
             lose_hops(routes, route.metric, gone);
         });
         replaced
@@ -187,6 +188,17 @@ impl<A: Address> RouteTable<A> {
             for route in routes.iter_mut().filter(|route| would_go(route)) {
                 route.passed_over = hidden_by(route, &all).is_some_and(|hides| !would_go(hides));
             }
+        }
+    }
+
+    /// Every route may have others between its hops.
+    pub fn doubt_hidden(&mut self) {
+        for routes in self.0.values_mut() {
+            let all = match routes {
+                PrefixRoutes::One(route) => std::slice::from_mut(route),
+                PrefixRoutes::Many(routes) => routes,
+            };
+            all.iter_mut().for_each(|route| route.may_hide = route.order.is_multipath());
         }
     }
 

@@ -7,7 +7,7 @@ use fullview_table::fib::framework::{Tables, Time};
 use fullview_table::{Address, Family, Prefix};
 use rustc_hash::FxHashSet;
 
-use crate::netlink::event::{Placement, RouteEntry};
+use crate::netlink::event::{PROTOCOL_RA, Placement, RouteEntry};
 use crate::netlink::uapi;
 use crate::route::{
     AnyPrefix, HopSet, LOCAL_TABLE, LinkIndex, MAIN_TABLE, NextHopVia, RouteAction, RouteHop,
@@ -90,7 +90,7 @@ impl Routing {
         let Some(known) = joined.next().and_then(|entry| self.sets.hops(entry.set()?)) else { return route };
         let mut hops = hops.to_vec();
         let place = |hop: &RouteHop| known.iter().position(|known| family::holds(&[*known], hop));
-        hops.sort_by_key(|hop| place(hop).unwrap_or(known.len()));
+        hops.sort_by_cached_key(|hop| place(hop).unwrap_or(known.len()));
         RouteEntry { action: RouteAction::via(hops), ..route }
     }
 
@@ -163,6 +163,15 @@ impl Routing {
         };
         self.inet.sweep(&mut self.sets, is_gone);
         self.inet6.sweep_visible(&mut self.sets, is_gone);
+    }
+
+    /// Removes the routes of which every hop leaves by this link, which is gone: the kernel passes over none of them.
+    pub fn remove_all_routes_by(&mut self, link: LinkIndex) {
+        let is_gone = |route: &StoredRoute, sets: &HopSets| {
+            let hops = route.set().and_then(|id| sets.hops(id)).unwrap_or_default();
+            !hops.is_empty() && hops.iter().all(|hop| hop.link == link)
+        };
+        self.inet6.sweep(&mut self.sets, is_gone);
     }
 
     /// Removes a next-hop object. The kernel removes its routes with it, and does not always report them. A group loses
@@ -296,7 +305,7 @@ fn stored(route: &RouteEntry, acquire: impl FnOnce(HopSet) -> SetId) -> StoredRo
 fn stored_without_set(route: &RouteEntry) -> StoredRoute {
     let RouteEntry { metric, selective, origin, .. } = *route;
     let (action, order) = (RouteAction::Throw, order(route));
-    StoredRoute { metric, action, selective, origin, order, passed_over: false, dump: 0 }
+    StoredRoute { metric, action, selective, origin, order, may_hide: false, passed_over: false, dump: 0 }
 }
 
 /// Whether the links of an IPv6 route are down: the kernel has no such routes but those that it passed over.
@@ -311,7 +320,7 @@ fn order(route: &RouteEntry) -> HopOrder {
     match &route.action {
         RouteAction::Forward(HopSet::Hops(hops))
             if is_inet6
-                && route.protocol != uapi::RTPROT_RA
+                && (hops.len() > 1 || route.protocol != PROTOCOL_RA)
                 && hops.iter().all(|hop| hop.gateway.is_some()) =>
         {
             HopOrder::hops(hops.len())

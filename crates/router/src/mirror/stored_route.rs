@@ -16,6 +16,9 @@ pub(super) struct StoredRoute {
     pub selective: Option<Selector>,
     pub origin: RouteOrigin,
     pub order: HopOrder,
+    /// Whether the kernel may have routes between its hops that no report told of: it was listed with several hops, and no list
+    /// has these routes.
+    pub may_hide: bool,
     /// Whether the kernel passed over it when its link went down, and so uses it all the same.
     pub passed_over: bool,
     /// The number of the last dump that listed it.
@@ -64,7 +67,8 @@ impl StoredRoute {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HopOrder {
     /// It is a route of IPv6 with so many hops, which others may join: they have gateways, belong to no next-hop object, and no
-    /// router advertised it (`rt6_qualify_for_ecmp` in include/net/ip6_route.h).
+    /// router advertised it (`rt6_qualify_for_ecmp` in include/net/ip6_route.h). Programs give routes the protocol of
+    /// advertisements too; where several hops have it, they have joined.
     Hops(u8),
     /// It is another route, behind so many of the hops.
     Behind(u8),
@@ -79,5 +83,10 @@ impl HopOrder {
     /// Whether other hops may join the route.
     pub fn joins(self) -> bool {
         matches!(self, HopOrder::Hops(_))
+    }
+
+    /// Whether the route has several hops, between which others may be.
+    pub fn is_multipath(self) -> bool {
+        matches!(self, HopOrder::Hops(2..))
     }
 }

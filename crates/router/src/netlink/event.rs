@@ -178,6 +178,8 @@ impl NeighborState {
 pub const PROTOCOL_KERNEL: u8 = uapi::RTPROT_KERNEL;
 /// [`RouteEntry::protocol`] of static routes.
 pub const PROTOCOL_STATIC: u8 = uapi::RTPROT_STATIC;
+/// [`RouteEntry::protocol`] of routes that a router advertised. Programs that follow advertisements give it too.
+pub const PROTOCOL_RA: u8 = uapi::RTPROT_RA;
 
 /// A route of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]

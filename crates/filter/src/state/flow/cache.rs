@@ -77,6 +77,14 @@ impl FlowSum {
         self.0.checked_add(more.0).map(FlowSum)
     }
 
+    /// What is left without these packets, if they may be among them.
+    fn minus(self, less: FlowSum) -> Option<FlowSum> {
+        let (packets, bytes) =
+            (self.packets().checked_sub(less.packets())?, self.bytes().checked_sub(less.bytes())?);
+        let is_possible = (packets == 0) == (bytes == 0);
+        is_possible.then_some(FlowSum(packets << PACKETS | bytes))
+    }
+
     /// How many packets.
     #[inline(always)]
     pub fn packets(self) -> u64 {
@@ -333,10 +341,10 @@ impl<A: FlowAddresses> FlowCache<A> {
     pub(super) fn subtract(&mut self, place: usize, length: u16, states: &mut StateTable) -> u16 {
         let entry = &mut self.entries[place];
         let list = entry.mark.rules();
-        if entry.sum.packets() > 0 {
-            entry.sum = FlowSum(entry.sum.0.wrapping_sub(FlowSum::packet(length).0));
+        if let Some(sum) = entry.sum.minus(FlowSum::packet(length)) {
+            entry.sum = sum;
         } else {
-            // Another packet of the burst asked a state, which was given the count.
+            // The states were given the count within the burst: another packet asked one of them, or the sum was full.
             self.states(place).for_each(|id| states.take_back(id, length));
         }
         self.entries[place].mark = FlowMark::new(NEVER, list);
@@ -559,6 +567,25 @@ mod tests {
             cache.find(cache.hash(flow), flow).is_some_and(|place| cache.is_fresh(place, TIME.moment))
         };
         flows.len() - flows.iter().filter(is_known).count()
+    }
+
+    /// A sum that is full within a burst begins anew.
+    #[test]
+    fn packets_are_taken_from_a_sum_only_if_they_can_be_in_it() {
+        let sum = |lengths: &[u16]| {
+            let packets = lengths.iter().map(|length| FlowSum::packet(*length));
+            packets.fold(FlowSum::default(), |sum, packet| sum.plus(packet).unwrap())
+        };
+        let left = |lengths: &[u16], length| {
+            sum(lengths).minus(FlowSum::packet(length)).map(|sum| (sum.packets(), sum.bytes()))
+        };
+        assert_eq!(left(&[60, 1500], 60), Some((1, 1500)));
+        assert_eq!(left(&[60], 60), Some((0, 0)));
+        assert_eq!(left(&[60], 1500), None);
+        assert_eq!(left(&[1500], 60), None);
+        assert_eq!(left(&[60, 60], 120), None);
+        assert_eq!(left(&[], 60), None);
+        assert_eq!(left(&[60, 60, 60], 1500), None);
     }
 
     fn flow(source: [u8; 4], destination: [u8; 4], port: u16) -> WireFlow<InetAddresses> {
