@@ -515,7 +515,7 @@ mod tests {
 
     use super::*;
     use crate::netlink::event::{NextHopObject, PROTOCOL_STATIC, RouteOrigin};
-    use crate::route::MAIN_TABLE;
+    use crate::route::{MAIN_TABLE, RouteHop};
 
     /// A follower that dumps this part, or nothing, and an empty mirror.
     fn following(part: Option<DumpPart>) -> (Follower, Mirror) {
@@ -579,9 +579,38 @@ mod tests {
     }
 
     #[test]
+    fn hidden_routes_are_looked_for_once_in_an_interval() {
+        let (mut follower, mut mirror) = following(None);
+        let hop = |last: u16| RouteHop::new(1, Some([0xfe80, 0, 0, 0, 0, 0, 0, last].into()), 1);
+        let route = RouteEntry {
+            table: MAIN_TABLE,
+            prefix: AnyPrefix::host([0x2001, 0xdb8, 1, 0, 0, 0, 0, 1].into()),
+            metric: 1024,
+            selective: None,
+            protocol: PROTOCOL_STATIC,
+            origin: RouteOrigin::default(),
+            action: RouteAction::via(vec![hop(1), hop(2)]),
+        };
+        let reveal = |mirror: &mut Mirror| {
+            mirror.apply(ControlEvent::Route(route.clone(), Placement::Listed));
+            mirror.apply(ControlEvent::RouteRemoved(route.clone()));
+        };
+        let mut looks = |milliseconds: u64, mirror: &mut Mirror| {
+            follower.want_revealed(Duration::from_millis(milliseconds), mirror);
+            follower.wanted.pop_front() == Some(DumpPart::Inet6)
+        };
+        assert!(!looks(0, &mut mirror));
+        reveal(&mut mirror);
+        assert!(!looks(1, &mut mirror) && !looks(100, &mut mirror) && looks(101, &mut mirror));
+        reveal(&mut mirror);
+        assert!(!looks(300, &mut mirror) && !looks(10_100, &mut mirror) && looks(10_101, &mut mirror));
+        assert!(!looks(30_000, &mut mirror), "nothing was revealed");
+    }
+
+    #[test]
     fn messages_from_before_an_overflow_are_discarded() {
         let (mut follower, mut mirror) = following(None);
-        follower.lost();
+        follower.lost(&mut mirror);
         follower.change(route(RouteAction::Blackhole), &mut mirror);
         follower.start_dump(Time::ZERO, &mut mirror).unwrap();
         assert_eq!((mirror.report().inet, follower.running.is_some()), (0, false));
