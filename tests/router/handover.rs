@@ -280,7 +280,7 @@ fn a_router_hands_over_only_to_one_that_forwards_as_it_does() {
         assert!(output.contains(refusal) && output.contains("end it, and start this one"), "{output}");
     }
     let later = ask(&mut connect(&socket(&lab.control)), r#"{"take-over":{"protocol":9999,"process":1}}"#);
-    assert!(later["error"].to_string().contains("exchange 2, and the new version"), "{later}");
+    assert!(later["error"].to_string().contains("exchange 3, and the new version"), "{later}");
     let early = ask(&mut connect(&socket(&lab.control)), "\"taken-over\"");
     assert!(early["error"].to_string().contains("ask for that first"), "{early}");
     assert!(program.is_running());

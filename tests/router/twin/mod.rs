@@ -143,11 +143,13 @@ impl Twins {
         let Some(twin) = &self.twin else { return Ok(()) };
         let mut only = BTreeSet::new();
         let mut said = String::new();
+        let mut silence = probes::SILENCE;
         let same = settles(|| {
             self.round += 1;
             let flows = if only.is_empty() { FLOWS } else { MANY_FLOWS };
-            let ours = probes::send(&self.ours, self.carriers, flows, &only, self.round);
-            let twins = probes::send(twin, self.carriers, flows, &only, self.round);
+            let ours = probes::send(&self.ours, self.carriers, flows, &only, (self.round, silence));
+            let twins = probes::send(twin, self.carriers, flows, &only, (self.round, silence));
+            silence = probes::LONGEST_SILENCE.min(silence * 2);
             only = probes::different(&ours, &twins).into_iter().collect();
             let one = |key: &(usize, std::net::IpAddr)| {
                 let [ours, twins] = [&ours, &twins].map(|fates| probes::shown(fates, key));
