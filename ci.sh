@@ -187,8 +187,8 @@ imports() {
 types() { housekeeping types; }
 functions() { housekeeping functions; }
 
-# cc and friends are hidden behind names that fail; only the linker that rustc calls stays. The folder is of this job and
-# of `doc` alone: build scripts that ran elsewhere would not run again.
+# cc and friends are hidden behind names that fail; only the linker that rustc calls stays. The folder is of this job, of `doc`
+# and of `api` alone: build scripts that ran elsewhere would not run again.
 without_c() { # cargo arguments...
     local fail=$target/checked/no-c-compiler
     mkdir -p "$target/checked"
@@ -338,13 +338,16 @@ soak() {
 }
 
 # Without the impls that every type has and the derived ones. The tool reads rustdoc's JSON, which is unstable in form
-# only: the bootstrap variable lets the stable compiler write it, so that the text does not depend on the date of a
-# nightly. Build scripts run again where that variable changes, so the build has a folder of its own.
+# only: the bootstrap variable lets the stable rustdoc write it, so that the text does not depend on the date of a
+# nightly. The compiler does not get it: build scripts would run again, and `clippy` and `doc` build in the same folder.
 api() {
-    local made
+    local made rustdoc=$target/checked/rustdoc-with-json
     tool cargo-public-api
     made=$(mktemp)
-    CARGO_TARGET_DIR=$target/api RUSTC_BOOTSTRAP=1 cargo +stable public-api -p "$TABLE_CRATE" -sss --color never >"$made"
+    mkdir -p "$target/checked"
+    printf '#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec rustdoc "$@"\n' >"$rustdoc"
+    chmod +x "$rustdoc"
+    RUSTDOC=$rustdoc without_c +stable public-api -p "$TABLE_CRATE" -sss --color never >"$made"
     accepted "$made" crates/table/public-api.txt
     rm -f "$made"
 }
