@@ -400,6 +400,9 @@ impl Follower {
             return Ok(());
         }
         let Some(part) = self.wanted.pop_front() else { return Ok(()) };
+        if part == DumpPart::Inet6 {
+            self.reveal = None;
+        }
         self.sequence = self.sequence.wrapping_add(1);
         mirror.begin_dump(part);
         self.requests.send(&NetlinkRequest::dump(part).message(uapi::NLM_F_DUMP, self.sequence))?;
@@ -605,6 +608,11 @@ mod tests {
         reveal(&mut mirror);
         assert!(!looks(300, &mut mirror) && !looks(10_100, &mut mirror) && looks(10_101, &mut mirror));
         assert!(!looks(30_000, &mut mirror), "nothing was revealed");
+        reveal(&mut mirror);
+        follower.want_revealed(Duration::from_secs(31), &mut mirror);
+        follower.want(DumpPart::Inet6);
+        follower.start_dump(Duration::from_secs(31), &mut mirror).unwrap();
+        assert_eq!(follower.reveal, None, "that dump shows them");
     }
 
     #[test]

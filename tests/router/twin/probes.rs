@@ -78,12 +78,13 @@ pub fn send(
     // The socket of an interface that is down has errors and nothing else.
     let open = |(side, host): (usize, &Node)| carriers[side].then(|| host.packet_socket("eth0"));
     let mut sockets: Vec<Option<PacketSocket>> = place.hosts.iter().enumerate().map(open).collect();
-    let mut fates = Fates::new();
+    let pairs = pairs(only);
+    let mut fates: Fates = pairs.iter().map(|pair| (*pair, vec![Vec::new(); usize::from(flows)])).collect();
     let mut numbers = Vec::new();
     // A kernel answers only the first of the probes to a destination. Those with a last hop reach the one below our program
     // directly, others by a thread of ours, so they are sent when the others have arrived.
     for is_last in [false, true] {
-        for (side, destination) in pairs(only) {
+        for &(side, destination) in &pairs {
             for flow in (0..flows).filter(|flow| (flow + 1 == flows) == is_last) {
                 let number = numbers.len() as u32;
                 let hops = if is_last { 1 } else { 64 };
@@ -92,7 +93,6 @@ pub fn send(
                 let _ = sockets[side].as_mut().map(|socket| socket.send(&frame));
                 numbers.push((side, destination, usize::from(flow)));
             }
-            fates.insert((side, destination), vec![Vec::new(); usize::from(flows)]);
         }
         if !is_last {
             thread::sleep(silence / 2);

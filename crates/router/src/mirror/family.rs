@@ -79,7 +79,8 @@ impl<A: Address> FamilyRoutes<A> {
             self.throwing.insert(table);
         }
         let routes = self.routes.entry(table).or_default();
-        let route = StoredRoute { may_hide: may_hide(&route, placement, routes.at(prefix)), ..route };
+        let may_hide = route.order.is_multipath() && may_hide(&route, placement, routes.at(prefix));
+        let route = StoredRoute { may_hide, ..route };
         if A::BITS == 128 && routes.len() > 0 && grows(routes, (prefix, route, placement), sets) {
             return self.changed(table, prefix, at_once);
         }
@@ -121,7 +122,7 @@ impl<A: Address> FamilyRoutes<A> {
     /// Follows the loss of a route, or of one whose place another one has now.
     fn lost(&mut self, table: u32, prefix: Prefix<A>, gone: &StoredRoute, sets: &mut HopSets) {
         gone.set().into_iter().for_each(|id| sets.release(id));
-        self.has_revealed |= may_reveal(gone, self.at(table, prefix));
+        self.has_revealed |= gone.order.is_multipath() && may_reveal(gone, self.at(table, prefix));
     }
 
     /// Messages were lost: what the kernel's lists do not have is not known.
@@ -250,7 +251,10 @@ impl<A: Address> FamilyRoutes<A> {
             // A route that a listed one hides may be there.
             entry.dump != dump && hidden_by(entry, among).is_none_or(|hides| hides.dump != dump)
         };
-        self.sweep_among(sets, is_gone)
+        let removed = self.sweep_among(sets, is_gone);
+        // It listed what the kernel uses now.
+        self.has_revealed = false;
+        removed
     }
 
     /// Removes every route that `would_go` with a link, but for those that the kernel passes over.
@@ -358,12 +362,12 @@ fn own<A: Address>(
     local.or_else(|| routes.get(&table)?.best(prefix, sets))
 }
 
-/// Whether a route may have others between its hops that no report told of. One that several hops made by reports, one after
-/// the other, has none but those that are known.
+/// Whether a multipath route may have others between its hops that no report named. One whose hops were reported one after the
+/// other has none but those that are known.
 fn may_hide(route: &StoredRoute, placement: Placement, among: &[StoredRoute]) -> bool {
     let is_before = |known: &&StoredRoute| known.metric == route.metric && known.order.is_multipath();
     let before = among.iter().find(is_before).map(|known| known.may_hide);
-    route.order.is_multipath() && before.unwrap_or(placement == Placement::Listed)
+    before.unwrap_or(placement == Placement::Listed)
 }
 
 /// The routes to a prefix that the kernel passes over.

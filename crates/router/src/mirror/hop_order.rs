@@ -24,12 +24,11 @@ pub(super) fn hidden_by<'r>(route: &StoredRoute, among: &'r [StoredRoute]) -> Op
     (0 < behind && behind < count).then_some(hides)
 }
 
-/// Whether the loss of a route, or of its hops, may show routes that the kernel passed over until now. What is known of their
+/// Whether the loss of a multipath route, or of its hops, may show routes that the kernel passed over until now. What is known of their
 /// places may be wrong: not all that moves them is reported.
 pub(super) fn may_reveal(gone: &StoredRoute, left: &[StoredRoute]) -> bool {
     let mut beside = left.iter().filter(|route| route.metric == gone.metric);
-    gone.order.is_multipath()
-        && !beside.clone().any(|route| route.order.is_multipath())
+    !beside.clone().any(|route| route.order.is_multipath())
         && (gone.may_hide || beside.any(|route| !route.order.joins()))
 }
 

@@ -16,8 +16,8 @@ pub(super) struct StoredRoute {
     pub selective: Option<Selector>,
     pub origin: RouteOrigin,
     pub order: HopOrder,
-    /// Whether the kernel may have routes between its hops that no report told of: it was listed with several hops, and no list
-    /// has these routes.
+    /// Whether the kernel may have routes between its hops that no report named: it was listed with several hops, and no list has
+    /// these routes.
     pub may_hide: bool,
     /// Whether the kernel passed over it when its link went down, and so uses it all the same.
     pub passed_over: bool,

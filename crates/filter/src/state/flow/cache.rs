@@ -588,6 +588,27 @@ mod tests {
         assert_eq!(left(&[60, 60, 60], 1500), None);
     }
 
+    #[test]
+    fn packets_from_before_and_after_a_full_sum_are_taken_back() {
+        let (mut states, mut rules) = (StateTable::new(1, 1), CountedRules::new());
+        let mut accounts = FlowAccounts { states: &mut states, rules: &mut rules, offload: None };
+        let mut cache = FlowCache::new(16, [1, 2, 3, 4]);
+        let flow = flow([198, 18, 0, 1], [198, 19, 0, 1], 2000);
+        let new = LearnedFlow { flow, states: [None; 2], time: TIME, next_hop: 1, rules: 0 };
+        cache.learn(new, 1, &mut accounts);
+        let place = cache.find(cache.hash(&flow), &flow).unwrap();
+        for _ in 1..MOST_PACKETS {
+            cache.count(place, 60);
+        }
+        cache.count(place, 1500);
+        cache.renew(place, TIME, &mut states);
+        cache.count(place, 60);
+        for length in [1500, 60] {
+            cache.subtract(place, length, &mut states);
+        }
+        assert_eq!((cache.entries[place].sum.packets(), cache.entries[place].sum.bytes()), (0, 0));
+    }
+
     fn flow(source: [u8; 4], destination: [u8; 4], port: u16) -> WireFlow<InetAddresses> {
         let [a, b, c, d] = source;
         let [e, f, g, h] = destination;
