@@ -558,14 +558,14 @@ budget() {
     echo "lines of Rust outside tests/ and fuzz/, without blank ones: $files"
 }
 
-# run JOB: prints what it does and how long it took, and ends the script when it fails.
+# run JOB: prints what it does, how long it took and the seconds of processors it used, and ends the script when it fails.
 run() {
-    local started=$SECONDS
+    local TIMEFORMAT="-- $1: %0R s, of processors %0U s and in the kernel %0S s"
     job=$1
     [ "$(type -t "$job")" = function ] || { echo "ci.sh: no job named $job; see the head of this file"; exit 2; }
     say "$job"
-    "$job"
-    echo "-- $job: ok, $((SECONDS - started)) s"
+    time "$job"
+    echo "-- $job: ok"
 }
 
 # lane JOB...: one job after the other, and then those that no lane has begun, until one fails in any lane. Each prints at its
