@@ -18,6 +18,7 @@
 #   imports     20   no circle of imports between modules, no dependency upwards between crates (crates/housekeeping)
 #   types       1    each type name means one thing in its crate; the `impl` blocks of a type stand in at most three files
 #   functions   1    how long functions are
+#   features    1    that the programs and their tests are built from the same dependencies, so that neither replaces the other
 #   clippy      100  lints with and without the feature `bpf`, in a build in which every call of a C compiler fails
 #   doc         25   links and warnings of the documentation
 #   deny        5    licenses, sources, banned crates and known vulnerabilities of the dependencies
@@ -26,7 +27,7 @@
 #                    keepalived, bgpdump and ministat tests, programs in the kernel, and the router in namespaces
 #                    (root); the lab on simulated machines, FULLVIEW_CAMPAIGNS campaigns of each kind (default 120;
 #                    bounds on each machine need thousands, and 2000 are too few for one of them)
-#   plain       280  the unit tests, the command line, and the router in namespaces, built without the feature `bpf` (root)
+#   plain       200  the unit tests, and the router in namespaces, built without the feature `bpf` (root)
 #   soak        70   three routers under load and churn for FULLVIEW_SOAK seconds (default 60; root)
 #   churn       40   FULLVIEW_CHURN changes (default 500000) to every table that can be patched, while readers check
 #                    every answer
@@ -75,7 +76,8 @@ MLRSEARCH=1.2.1
 # choose other features of the dependencies, and compile everything a second time.
 WITH_BPF=(--workspace --features bpf)   # the packages that have this feature
 TABLE_CRATE=fullview-table
-PLAIN_TESTS=(--workspace --lib --bins --test cli --test router --test oracle)   # the tests that this feature changes
+PLAIN_TESTS=(--workspace --lib --bins --test router --test oracle)   # the tests that this feature changes
+PLAIN_TESTS_OF_CLI=(--workspace --test cli builds::)   # and those of the command line
 SOAK_TESTS=(--test router)
 CONFORMANCE_TESTS=(--test conformance)
 READER_TESTS=(--test readers)
@@ -187,6 +189,23 @@ imports() {
 types() { housekeeping types; }
 functions() { housekeeping functions; }
 
+features() {
+    local selected folder
+    mapfile -t selected < <(selection)
+    folder=$(mktemp -d)
+    features_of normal,build >"$folder/programs"
+    features_of normal,build,dev >"$folder/tests"
+    if comm -23 "$folder/programs" "$folder/tests" | grep .; then
+        echo "tests have these with other features: see the unused dependencies in crates/housekeeping/Cargo.toml"
+        return 1
+    fi
+    rm -rf "$folder"
+}
+
+features_of() { # kinds of dependencies
+    cargo tree --color never --locked "${selected[@]}" --edges "$1" --prefix none --format '{p} [{f}]' | sed 's/ (\*)$//' | sort -u
+}
+
 # cc and friends are hidden behind names that fail; only the linker that rustc calls stays. The folder is of this job, of `doc`
 # and of `api` alone: build scripts that ran elsewhere would not run again.
 without_c() { # cargo arguments...
@@ -206,7 +225,7 @@ clippy() {
     mapfile -t selected < <(selection)
     without_c clippy --locked "${selected[@]}" --all-targets -- -D warnings
     has_clang || { no_clang "lints"; return; }
-    without_c clippy --locked "${PLAIN_TESTS[@]}" -- -D warnings
+    without_c clippy --locked "${PLAIN_TESTS[@]}" --test cli -- -D warnings
 }
 
 doc() {
@@ -272,8 +291,11 @@ test() {
 }
 
 # Without the feature the router shares its interfaces with the kernel in another way.
-# So its unit tests and the command line are tested without it too.
-plain() { again_alone tested_plainly; }
+# So its unit tests are tested without it too, and what the command line says about it.
+plain() {
+    again_alone tested_plainly
+    cargo test --locked "${PLAIN_TESTS_OF_CLI[@]}"
+}
 
 tested_plainly() { # arguments of the tests...
     cargo test --locked --no-fail-fast "${PLAIN_TESTS[@]}" "$@"
@@ -327,8 +349,9 @@ aarch64() {
 churn() { FULLVIEW_CHURN=${FULLVIEW_CHURN:-500000} tested "${READER_TESTS[@]}" -- --nocapture; }
 
 loom() {
-    # The code itself, and models of the parts that use atomics which loom has not.
-    ours_with loom test --locked -p "$TABLE_CRATE" --features loom --lib "${LOOM_TESTS[@]}" interleavings
+    # The code itself, and models of the parts that use atomics which loom has not. All of it runs for a second, less than optimizing
+    # it takes.
+    ours_with loom test --locked --config "profile.dev.package.$TABLE_CRATE.opt-level=0" -p "$TABLE_CRATE" --features loom --lib "${LOOM_TESTS[@]}" interleavings
 }
 
 # Three ways to forward at once, each beside its own neighbours.
@@ -594,7 +617,7 @@ next_job() {
 every_job() {
     local each tests builds ended=0
     local others=(smoke tools fuzz peers_check clippy loom isa doc api churn deny capi)
-    for each in packages fmt imports types functions budget; do run "$each"; done
+    for each in packages fmt imports types functions features budget; do run "$each"; done
     lanes=$(mktemp -d)
     printf '%s\n' "${others[@]}" >"$lanes/left"
     (lane test soak plain) &

@@ -214,7 +214,7 @@ fn a_router_ends_although_the_new_process_takes_no_states() {
     client.get_mut().shutdown(Shutdown::Write).unwrap();
     assert!(eventually(|| !program.is_running()), "{}", program.output());
     let output = program.output();
-    assert!(output.contains("the states of the filter cannot be handed over"), "{output}");
+    assert!(output.contains("what the filter remembers cannot be handed over"), "{output}");
 }
 
 #[test]
@@ -280,6 +280,26 @@ fn tables_that_were_changed_go_on() {
         a_table_goes_on("pf", PF_WITH_TABLE);
         a_table_goes_on("ipfw", IPFW_WITH_TABLE);
     }
+}
+
+/// Without interfaces no worker runs.
+#[test]
+fn a_table_that_was_changed_while_no_worker_ran_goes_on() {
+    if !may_run(&[&PROGRAMS[..], &["nft"]].concat()) {
+        return;
+    }
+    let mut lab = FilterLab::new("pf", PF_WITH_TABLE);
+    lab.wait_for_interfaces();
+    let mut program = lab.start();
+    ["eth1", "eth2"].iter().for_each(|link| _ = lab.lab.router.ip(&format!("link del {link}")));
+    program.wait_for("interface eth2 is not there");
+    let said = lab.ask("filter table friends add 10.0.1.2");
+    assert!(said.contains("it takes it when it runs again"), "{said}");
+    let mut next = lab.take_over();
+    next.wait_for(TAKEN);
+    let shown = lab.ask("filter table friends show");
+    assert!(shown.contains("10.0.1.2\n"), "{shown}{}", next.output());
+    next.end("TERM");
 }
 
 /// This shows that the connections of the other tests need their states.

@@ -46,6 +46,11 @@ impl FilterLab {
         lab
     }
 
+    /// Has routers begin also if interfaces are not there.
+    pub fn wait_for_interfaces(&mut self) {
+        self.options.push("--wait".to_owned());
+    }
+
     pub fn rules(&self) -> PathBuf {
         self.folder.path().join("rules")
     }
@@ -151,7 +156,7 @@ fn states_stay_when_an_interface_appears() {
         return;
     }
     let mut lab = FilterLab::new("pf", PF);
-    lab.options.push("--wait".to_owned());
+    lab.wait_for_interfaces();
     let program = lab.start_between("eth1,eth2,eth3");
     let (left, allowed) = (lab.left(5000), lab.right(4000));
     assert!(eventually(|| passes(&left, &allowed)), "{}", program.output());

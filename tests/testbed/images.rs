@@ -8,7 +8,7 @@ use fullview_testnet::may_run;
 use serde_json::Value;
 
 use crate::hosts::SshHosts;
-use crate::remote::{PROGRAMS, SHORT, command, fullview, said, two};
+use crate::remote::{PROGRAMS, SHORT, command, fullview, program, said, two};
 
 /// Two images, which are the content of a file. The command swaps it, says so to the test, which restarts the host's server,
 /// and does not end by itself.
@@ -26,8 +26,8 @@ fn with_images() -> SshHosts {
         )
     };
     // Each image needs new connections, for which the program would be copied again.
-    let program = format!("role = \"dut\"\nprogram = \"{}\"\n", env!("CARGO_BIN_EXE_fullview"));
-    let nodes = nodes.replace("role = \"dut\"\n", &program);
+    let there = format!("role = \"dut\"\nprogram = \"{}\"\n", program());
+    let nodes = nodes.replace("role = \"dut\"\n", &there);
     let text = format!("{nodes}{}{}", image("old", "control = true\n"), image("new", ""));
     fs::write(hosts.path("lab.toml"), text).unwrap();
     fs::write(hosts.path("image"), "other\n").unwrap();

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::hosts::SshHosts;
-use crate::remote::{PROGRAMS, SHORT, command, fullview, measure_with, mrr, said, two};
+use crate::remote::{PROGRAMS, SHORT, command, fullview, measure_with, mrr, program, said, two};
 
 const LINES: [&str; 4] = ["rates", "--testbed", "lab.toml", "--devices=lines"];
 
@@ -19,9 +19,9 @@ fn prepare(hosts: &SshHosts, of_dut: &str, of_device: &str, lines: &str) {
     let (dut, device, start) = ("role = \"dut\"\n", "kind = \"command\"\n", "start = [\n    \"sysctl");
     assert!([dut, device, start].iter().all(|part| text.contains(part)), "{text}");
     let folder = hosts.folder.path().display().to_string();
-    let program = format!("program = \"{}\"", env!("CARGO_BIN_EXE_fullview"));
+    let there = format!("program = \"{}\"", program());
     let text = text
-        .replace(dut, &format!("{dut}{program}\n{of_dut}\n"))
+        .replace(dut, &format!("{dut}{there}\n{of_dut}\n"))
         .replace(start, &format!("start = [\n{lines}    \"sysctl"))
         .replace(device, &format!("{device}{of_device}\n"));
     fs::write(hosts.path("lab.toml"), text.replace("$FOLDER", &folder)).unwrap();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 
 use fullview_testnet::{cable, eventually, may_run};
 use rustix::process::{Pid, Signal, kill_process};
@@ -183,15 +184,35 @@ pub fn two() -> SshHosts {
     hosts
 }
 
+/// The program without what only debuggers need, which is nearly half of what is copied to each host, and summed at both ends.
+pub fn program() -> &'static str {
+    static STRIPPED: LazyLock<String> = LazyLock::new(|| {
+        let folder = concat!(env!("CARGO_TARGET_TMPDIR"), "/testbed");
+        let (small, new) = (format!("{folder}/fullview"), format!("{folder}/{}", std::process::id()));
+        fs::create_dir_all(folder).unwrap();
+        let done = Command::new("strip")
+            .args(["--strip-debug", "-o", &new, env!("CARGO_BIN_EXE_fullview")])
+            .status();
+        if done.is_ok_and(|status| status.success()) {
+            fs::rename(&new, &small).unwrap();
+            small
+        } else {
+            println!("the program is copied as it is: strip (binutils) failed");
+            env!("CARGO_BIN_EXE_fullview").to_owned()
+        }
+    });
+    &STRIPPED
+}
+
 pub fn write(hosts: &SshHosts, inventory: &str) {
     let folder = hosts.folder.path().display().to_string();
-    let text = inventory.replace("$FOLDER", &folder).replace("$PROGRAM", env!("CARGO_BIN_EXE_fullview"));
+    let text = inventory.replace("$FOLDER", &folder).replace("$PROGRAM", program());
     fs::write(hosts.path("lab.toml"), text).unwrap();
 }
 
 /// Starts the program in the namespace from which the hosts are reached.
 pub fn command(arguments: &[&str], hosts: &SshHosts) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
+    let mut command = Command::new(program());
     command.args(arguments).current_dir(hosts.folder.path()).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command

@@ -581,11 +581,9 @@ mod tests {
         assert_eq!(mirror.report().inet, 1);
     }
 
-    #[test]
-    fn hidden_routes_are_looked_for_once_in_an_interval() {
-        let (mut follower, mut mirror) = following(None);
+    fn multipath() -> RouteEntry {
         let hop = |last: u16| RouteHop::new(1, Some([0xfe80, 0, 0, 0, 0, 0, 0, last].into()), 1);
-        let route = RouteEntry {
+        RouteEntry {
             table: MAIN_TABLE,
             prefix: AnyPrefix::host([0x2001, 0xdb8, 1, 0, 0, 0, 0, 1].into()),
             metric: 1024,
@@ -593,7 +591,27 @@ mod tests {
             protocol: PROTOCOL_STATIC,
             origin: RouteOrigin::default(),
             action: RouteAction::via(vec![hop(1), hop(2)]),
-        };
+        }
+    }
+
+    #[test]
+    fn a_route_from_before_an_overflow_may_hide_others() {
+        for overflows in [false, true] {
+            let (mut follower, mut mirror) = following(Some(DumpPart::Inet6));
+            follower.end_dump(Time::ZERO, &mut mirror);
+            mirror.apply(ControlEvent::Route(multipath(), Placement::Last));
+            if overflows {
+                follower.lost(&mut mirror);
+            }
+            mirror.apply(ControlEvent::RouteRemoved(multipath()));
+            assert_eq!(mirror.take_revealed(), overflows);
+        }
+    }
+
+    #[test]
+    fn hidden_routes_are_looked_for_once_in_an_interval() {
+        let (mut follower, mut mirror) = following(None);
+        let route = multipath();
         let reveal = |mirror: &mut Mirror| {
             mirror.apply(ControlEvent::Route(route.clone(), Placement::Listed));
             mirror.apply(ControlEvent::RouteRemoved(route.clone()));

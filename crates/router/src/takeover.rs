@@ -162,7 +162,7 @@ impl Predecessor {
     }
 
     /// Has a router end whose data path cannot be handed over, and waits until it has ended. Of its locks, only those of
-    /// these interfaces are taken. `take` gets the states of its filter piece by piece, when it no longer forwards.
+    /// these interfaces are taken. `take` gets the states and tables of its filter piece by piece, when it no longer forwards.
     pub fn end(&mut self, interfaces: &[String], take: &mut dyn FnMut(&[u8])) -> Result<(), TakeoverError> {
         for name in interfaces {
             if self.interface(name).is_some() {

@@ -880,7 +880,12 @@ fn a_route_that_may_have_hidden_others_is_asked_about_when_it_goes() {
         script.apply([ControlEvent::Route(to(&hops), Placement::Listed)]);
         script.mirror.end_dump(DumpPart::Inet6);
     };
+    let nothing_listed = |script: &mut Script| {
+        script.mirror.begin_dump(DumpPart::Inet6);
+        script.mirror.end_dump(DumpPart::Inet6);
+    };
     let reported = |script: &mut Script| {
+        nothing_listed(script);
         script.apply([add(to(&hops[..1])), add(to(&hops[..2])), add(to(&hops))]);
     };
     let revealed_after = |prepare: &dyn Fn(&mut Script), gone: &[RouteHop]| {
@@ -912,6 +917,41 @@ fn a_route_that_may_have_hidden_others_is_asked_about_when_it_goes() {
         script.apply([add(to(&[direct(1)]))]);
     };
     assert!(revealed_after(&with_another, &hops), "whose place is known by reports alone");
+    let before_the_dump = |script: &mut Script| {
+        script.apply([add(to(&hops))]);
+        listed(script);
+    };
+    assert!(revealed_after(&before_the_dump, &hops), "a hop joined one that was there");
+    let unlisted = |script: &mut Script| {
+        listed(script);
+        nothing_listed(script);
+        script.apply([add(to(&hops[..1])), add(to(&hops))]);
+    };
+    assert!(!revealed_after(&unlisted, &hops), "the dump showed what the first one hid");
+}
+
+/// What it hid is not known before the dump that is to come.
+#[test]
+fn hops_that_join_again_before_a_dump_may_still_hide_a_route() {
+    let to = |hops: &[RouteHop]| route("2001:db8::/32", hops);
+    let hops = [by(1, "fe80::1"), by(2, "fe80::2")];
+    for placement in [Placement::Last, Placement::Replace] {
+        let mut script = Script::new();
+        let listed = |script: &mut Script| {
+            script.mirror.begin_dump(DumpPart::Inet6);
+            script.apply([ControlEvent::Route(to(&hops), Placement::Listed)]);
+            script.mirror.end_dump(DumpPart::Inet6);
+        };
+        let gone = |script: &mut Script| {
+            script.apply([ControlEvent::RouteRemoved(to(&hops[1..]))]);
+            script.mirror.take_revealed()
+        };
+        listed(&mut script);
+        assert!(gone(&mut script));
+        script.apply([ControlEvent::Route(to(&hops), placement)]);
+        listed(&mut script);
+        assert!(gone(&mut script), "{placement:?}");
+    }
 }
 
 /// The kernel passes over them when the link goes down, and over none when it is removed.

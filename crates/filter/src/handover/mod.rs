@@ -22,11 +22,11 @@ pub const FORMAT: u32 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     #[error(
-        "its states have format {0}, and this version reads {FORMAT}; have both processes run the same version"
+        "its states and tables have format {0}, and this version reads {FORMAT}; have both processes run the same version"
     )]
     OtherFormat(u32),
-    #[error("the states that it sends make no sense at byte {0}; this is a bug")]
+    #[error("what it sends makes no sense at byte {0}; this is a bug")]
     Damaged(u64),
-    #[error("the states that it sends end early, at byte {0}")]
+    #[error("what it sends ends early, at byte {0}")]
     EndsEarly(u64),
 }

@@ -37,7 +37,8 @@ pub(super) struct ImportedTables<'a> {
 }
 
 struct ImportedTable {
-    /// The table here that the addresses are for. Those of other tables are dropped as they come.
+    /// The table here that the addresses are for. Those of other tables are dropped as they come, as are those of a process
+    /// whose rules are of the other language and which has addresses that this one cannot.
     id: Option<TableId>,
     entries: Vec<TableEntry>,
     /// How many entries must come yet.
@@ -65,6 +66,9 @@ impl<'a> ImportedTables<'a> {
         while !fields.is_empty() {
             let entry = read_entry(&mut fields)?;
             table.left = table.left.checked_sub(1)?;
+            if !self.set.language().has(&entry) {
+                *table = ImportedTable { id: None, entries: Vec::new(), ..*table };
+            }
             if table.id.is_some() {
                 table.entries.push(entry);
             }

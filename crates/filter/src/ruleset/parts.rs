@@ -2,7 +2,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::list::RuleList;
-use crate::address_table::AddressTable;
+use crate::address_table::{AddressTable, TableEntry};
 use crate::rule::{
     AddressMatch, Clause, CompiledRule, FragmentTest, InterfaceSet, NamedTable, RuleAction, SourceLimits,
     StateOptions, TableId, Test,
@@ -16,6 +16,16 @@ pub enum Language {
     Pf,
     /// The first rule that matches wins; states where a rule looks for them.
     Ipfw,
+}
+
+impl Language {
+    /// Whether its tables may have an entry: only ipfw gives entries values, only pf has exceptions.
+    pub fn has(self, entry: &TableEntry) -> bool {
+        match self {
+            Language::Pf => entry.value == 0,
+            Language::Ipfw => !entry.negated,
+        }
+    }
 }
 
 /// What a rule set is made of.

@@ -12,12 +12,13 @@ use std::io;
 use fullview_filter::address::Address;
 use fullview_filter::handover::{ImportError, ImportSummary, StateImport, export};
 use fullview_filter::interfaces::{FilterInterface, Interfaces};
+use fullview_filter::ipfw::IpfwConfig;
 use fullview_filter::packet::Packet;
 use fullview_filter::pf::files::RulesetFiles;
 use fullview_filter::pf::host::HostFacts;
 use fullview_filter::pf::load::load;
 use fullview_filter::pf::lower::lower;
-use fullview_filter::ruleset::RuleSet;
+use fullview_filter::ruleset::{RuleSet, RuleSetParts};
 use fullview_filter::state::{FilterWorker, WorkerLimits};
 use fullview_filter::verdict::{Decision, Verdict};
 
@@ -64,7 +65,16 @@ impl Firewall {
 
     pub fn between(names: &[&str], rules: &str, limits: WorkerLimits, seed: u64) -> Firewall {
         let config = load("rules", &OneFile(rules), &HostFacts::default()).unwrap();
-        let set = RuleSet::new(lower(&config, &interfaces(names)).unwrap().parts).unwrap();
+        Firewall::of(lower(&config, &interfaces(names)).unwrap().parts, names, limits, seed)
+    }
+
+    pub fn of_ipfw(script: &str) -> Firewall {
+        let config = IpfwConfig::load("rules", script).unwrap();
+        Firewall::of(config.lower(&interfaces(&NAMES)), &NAMES, WorkerLimits::default(), 1)
+    }
+
+    fn of(parts: RuleSetParts, names: &[&str], limits: WorkerLimits, seed: u64) -> Firewall {
+        let set = RuleSet::new(parts).unwrap();
         let worker = FilterWorker::new(limits, set.counted_rules(), seed);
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         Firewall { set, worker, now: 1000, names }

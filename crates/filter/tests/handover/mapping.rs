@@ -128,7 +128,7 @@ fn tables_that_the_rules_leave_open_keep_their_addresses() {
     let text =
         "table <open> persist\ntable <given> { 10.9.0.0/16 }\npass out proto udp from <open> to !<given>\n";
     let mut before = Firewall::new(&format!("block all\n{text}"), FEW);
-    let open = ["10.0.0.0/8", "!10.1.0.0/16", "2001:db8::/32", "::/0", "0.0.0.0/0", "192.0.2.1=7"];
+    let open = ["10.0.0.0/8", "!10.1.0.0/16", "2001:db8::/32", "::/0", "0.0.0.0/0"];
     change(&mut before, "open", &open);
     change(&mut before, "given", &["10.8.0.0/16"]);
     let other = format!("table <new> persist\npass in from <new>\n{text}");
@@ -138,6 +138,25 @@ fn tables_that_the_rules_leave_open_keep_their_addresses() {
     assert_eq!(table(&after, "given"), ["10.9.0.0/16"]);
     assert_eq!(table(&after, "new"), [""; 0]);
     assert!(after.passes(&out_by(1, 53)));
+}
+
+#[test]
+fn tables_go_on_in_the_other_language_if_it_can_have_them() {
+    let of_ipfw = || Firewall::of_ipfw("add allow ip from table(open) to table(plain)\n");
+    let of_pf = || Firewall::new("pass from <open> to <plain>\n", FEW);
+    let values = ["192.0.2.1", "192.0.2.2=7", "192.0.2.3"];
+    let exceptions = ["192.0.2.0/24", "!192.0.2.1"];
+    let goes_on = |mut before: Firewall, open: &[&str], other: Firewall| {
+        change(&mut before, "open", open);
+        change(&mut before, "plain", &["192.0.2.1"]);
+        let (after, summary) = before.succeeded_by(other);
+        assert_eq!(table(&after, "plain"), ["192.0.2.1"]);
+        let kept = table(&after, "open");
+        assert!(kept.is_empty() && summary.tables == 1 || kept == open && summary.tables == 2);
+        !kept.is_empty()
+    };
+    assert!(goes_on(of_ipfw(), &values, of_ipfw()) && !goes_on(of_ipfw(), &values, of_pf()));
+    assert!(goes_on(of_pf(), &exceptions, of_pf()) && !goes_on(of_pf(), &exceptions, of_ipfw()));
 }
 
 #[test]

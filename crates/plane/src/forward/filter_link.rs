@@ -104,7 +104,7 @@ impl FilterClient {
 impl FilterServer {
     /// Applies the changes that wait, as far as there is room to hand the former rules back, and fills one piece: who sent changes
     /// before a piece knows from the answer that they are applied.
-    pub(super) fn serve(&mut self, filter: &mut BurstFilter) {
+    pub fn serve(&mut self, filter: &mut BurstFilter) {
         while !self.taken.is_full()
             && let Ok(change) = self.changes.pop()
         {

@@ -49,7 +49,7 @@ pub enum Request {
     /// An interface: [`super::takeover::HandedOver`], with descriptors.
     HandOver(HandOverQuery),
     /// The client forwards now: a list of [`super::takeover::ProgramCounts`]. The router ends when the client closes its end
-    /// of the connection. Then the states of its filter follow, if it has one, as [`fullview_filter::handover`] writes them;
+    /// of the connection. Then the states and tables of its filter follow, if it has one, as [`fullview_filter::handover`] writes them;
     /// the router's end is closed when it has ended.
     TakenOver,
 }

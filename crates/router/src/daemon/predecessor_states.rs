@@ -21,7 +21,7 @@ pub fn end_predecessor(
         Some(filter) => take_on(predecessor, interfaces, filter, plane)?,
         None => {
             predecessor.end(interfaces, &mut |_| {})?;
-            (EventKind::Router, "the states of its filter end, because this router has none".to_owned())
+            (EventKind::Router, "what its filter remembers ends, because this router has none".to_owned())
         }
     };
     if predecessor.router().filters {
@@ -75,10 +75,10 @@ fn describe(summary: ImportSummary, result: Result<(), ImportError>) -> (EventKi
     let ImportSummary { states, without_rule, no_room, no_interface, tables } = summary;
     let mut text = format!("{states} states of its filter go on");
     let parts = [
-        (tables, "tables of addresses go on with what they have"),
         (without_rule, "of them are of rules that this one does not have"),
         (no_room, "end, because the tables of states and sources have no room for them"),
         (no_interface, "end, because they hold on an interface that this one does not have"),
+        (tables, "tables of addresses go on with what they have"),
     ];
     for (count, reason) in parts.into_iter().filter(|(count, _)| *count > 0) {
         text += &format!("; {count} {reason}");
@@ -86,6 +86,9 @@ fn describe(summary: ImportSummary, result: Result<(), ImportError>) -> (EventKi
     match result {
         Ok(()) if no_room + no_interface == 0 => (EventKind::Router, text),
         Ok(()) => (EventKind::Warning, text),
-        Err(error) => (EventKind::Warning, format!("{text}; the others end: {error}")),
+        Err(error) => {
+            let lost = "the other states end, and the other tables have what the rules say";
+            (EventKind::Warning, format!("{text}; {lost}: {error}"))
+        }
     }
 }

@@ -128,7 +128,7 @@ impl RouterState<'_> {
         self.path.take_back()
     }
 
-    /// The other process forwards, and this router ends. It sends the states of its filter by `connection`.
+    /// The other process forwards, and this router ends. It sends the states and tables of its filter by `connection`.
     pub fn end_handover(&mut self, connection: Option<Arc<UnixStream>>) {
         *self.handover = HandoverState::Done(connection);
     }

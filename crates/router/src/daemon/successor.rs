@@ -18,12 +18,15 @@ pub struct Successor<'a> {
 }
 
 impl Successor<'_> {
-    /// Sends the states of a filter whose worker has ended. If that fails, the other process goes on with those that were
-    /// sent.
+    /// Sends the states and tables of a filter whose worker has ended. If that fails, the other process goes on with those that
+    /// were sent.
     pub fn send_states(&self, filter: Option<WorkerFilter>) {
-        let (Some(WorkerFilter { mut filter, .. }), Some(connection)) = (filter, &self.connection) else {
+        let (Some(WorkerFilter { mut filter, mut server }), Some(connection)) = (filter, &self.connection)
+        else {
             return;
         };
+        // Changes of tables that came while no worker ran.
+        server.serve(&mut filter);
         let interfaces = interface_names(self.plane);
         let now = (filter.clock())();
         let (rules, worker) = filter.parts();
@@ -31,7 +34,7 @@ impl Successor<'_> {
         let (kind, text) = match handover::export(rules, worker, now, &interfaces, send) {
             Ok(count) => (EventKind::Router, format!("{count} states of the filter were handed over")),
             Err(error) => {
-                (EventKind::Warning, format!("the states of the filter cannot be handed over: {error}"))
+                (EventKind::Warning, format!("what the filter remembers cannot be handed over: {error}"))
             }
         };
         self.plane.log.line(self.plane.now(), kind, &text);

@@ -32,6 +32,9 @@ pub(super) struct FamilyRoutes<A: Address> {
     pub hosts: HostRoutes<A>,
     /// Whether the kernel may now use routes that it passed over until now, and that are not known.
     pub has_revealed: bool,
+    /// Whether there may be routes that neither a dump nor a report has named: from the start, from lost messages, or since
+    /// such a route may be in use, up to the end of the next dump.
+    is_unsure: bool,
     /// The number of the current dump, or of the last one.
     dump: u8,
 }
@@ -57,6 +60,7 @@ impl<A: Address> Default for FamilyRoutes<A> {
             touched: FxHashMap::default(),
             hosts: HostRoutes::default(),
             has_revealed: false,
+            is_unsure: true,
             dump: 0,
         }
     }
@@ -79,7 +83,8 @@ impl<A: Address> FamilyRoutes<A> {
             self.throwing.insert(table);
         }
         let routes = self.routes.entry(table).or_default();
-        let may_hide = route.order.is_multipath() && may_hide(&route, placement, routes.at(prefix));
+        let is_new = placement == Placement::Listed || self.is_unsure;
+        let may_hide = route.order.is_multipath() && may_hide(&route, is_new, routes.at(prefix));
         let route = StoredRoute { may_hide, ..route };
         if A::BITS == 128 && routes.len() > 0 && grows(routes, (prefix, route, placement), sets) {
             return self.changed(table, prefix, at_once);
@@ -122,11 +127,14 @@ impl<A: Address> FamilyRoutes<A> {
     /// Follows the loss of a route, or of one whose place another one has now.
     fn lost(&mut self, table: u32, prefix: Prefix<A>, gone: &StoredRoute, sets: &mut HopSets) {
         gone.set().into_iter().for_each(|id| sets.release(id));
-        self.has_revealed |= gone.order.is_multipath() && may_reveal(gone, self.at(table, prefix));
+        if gone.order.is_multipath() && may_reveal(gone, self.at(table, prefix)) {
+            (self.has_revealed, self.is_unsure) = (true, true);
+        }
     }
 
     /// Messages were lost: what the kernel's lists do not have is not known.
     pub fn doubt_hidden(&mut self) {
+        self.is_unsure = true;
         self.routes.values_mut().for_each(RouteTable::doubt_hidden);
     }
 
@@ -253,7 +261,7 @@ impl<A: Address> FamilyRoutes<A> {
         };
         let removed = self.sweep_among(sets, is_gone);
         // It listed what the kernel uses now.
-        self.has_revealed = false;
+        (self.has_revealed, self.is_unsure) = (false, false);
         removed
     }
 
@@ -362,12 +370,12 @@ fn own<A: Address>(
     local.or_else(|| routes.get(&table)?.best(prefix, sets))
 }
 
-/// Whether a multipath route may have others between its hops that no report named. One whose hops were reported one after the
-/// other has none but those that are known.
-fn may_hide(route: &StoredRoute, placement: Placement, among: &[StoredRoute]) -> bool {
+/// Whether a multipath route may have others between its hops that no report named. If every route up to now is known, one whose
+/// hops are reported one after the other has none but those.
+fn may_hide(route: &StoredRoute, is_new: bool, among: &[StoredRoute]) -> bool {
     let is_before = |known: &&StoredRoute| known.metric == route.metric && known.order.is_multipath();
     let before = among.iter().find(is_before).map(|known| known.may_hide);
-    before.unwrap_or(placement == Placement::Listed)
+    before.unwrap_or(is_new)
 }
 
 /// The routes to a prefix that the kernel passes over.
