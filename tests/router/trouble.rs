@@ -1,6 +1,8 @@
 //! Failures of links, processes and messages: afterwards the router's state is the kernel's again.
 
 use std::net::IpAddr;
+#[cfg(feature = "bpf")]
+use std::net::UdpSocket;
 use std::time::Duration;
 
 use fullview_router::mirror::Mirror;
@@ -195,6 +197,77 @@ fn an_interface_is_removed_and_returns() {
     assert!(program.is_running());
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
+}
+
+#[cfg(feature = "bpf")]
+const ENGINES: [&str; 3] = ["threads", "tc", "xdp"];
+
+/// Whether soon nothing arrives any more.
+#[cfg(feature = "bpf")]
+fn ends(from: &UdpSocket, to: &UdpSocket, address: &str) -> bool {
+    to.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let is_lost = || {
+        from.send_to(b"lost", address).unwrap();
+        to.recv_from(&mut [0; 64]).is_err()
+    };
+    eventually(|| (0..10).all(|_| is_lost()))
+}
+
+/// The kernel drops what arrives there, whatever its setting `forwarding` says, and does not report that it is disabled.
+#[cfg(feature = "bpf")]
+#[test]
+fn no_ipv6_is_forwarded_from_where_it_is_disabled() {
+    if !may_run(&[&PROGRAMS[..], &["ethtool"]].concat()) {
+        return;
+    }
+    for engine in ENGINES {
+        let lab = Lab::new();
+        lab.keep_tags();
+        let program = lab.forward(&["--engine", engine]);
+        let (left, right) = (lab.left.udp("[2001:db8:1::2]:0"), lab.right.udp("[2001:db8:2::2]:9"));
+        assert!(reaches(&left, &right, "[2001:db8:2::2]:9"), "{engine}: {}", program.output());
+        let mac = lab.router.mac("eth1");
+        lab.left.ip(&format!("-6 neigh replace 2001:db8:1::1 lladdr {mac} dev eth0 nud permanent"));
+        lab.router.sysctl("ipv6/conf/eth1/disable_ipv6", "1");
+        assert!(ends(&left, &right, "[2001:db8:2::2]:9"), "{engine}: {}", program.output());
+        lab.router.sysctl("ipv6/conf/eth1/disable_ipv6", "0");
+        lab.router.ip("addr add 2001:db8:1::1/64 dev eth1 nodad");
+        assert!(reaches(&left, &right, "[2001:db8:2::2]:9"), "{engine}: {}", program.output());
+    }
+}
+
+/// What arrives there is the bridge's, whose settings are others.
+#[cfg(feature = "bpf")]
+#[test]
+fn an_interface_that_becomes_part_of_a_bridge_is_left_to_it() {
+    if !may_run(&[&PROGRAMS[..], &["ethtool"]].concat()) {
+        return;
+    }
+    for engine in ENGINES {
+        let lab = Lab::new();
+        lab.keep_tags();
+        if !lab.router.try_command("ip link add br0 type bridge").status.success() {
+            eprintln!("skipped: this kernel has no bridges");
+            return;
+        }
+        let program = lab.forward(&["--engine", engine]);
+        let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
+        assert!(reaches(&left, &right, "10.0.2.2:9"), "{engine}: {}", program.output());
+        ["link set eth1 master br0", "link set br0 up", "addr del 10.0.1.1/24 dev eth1"]
+            .iter()
+            .for_each(|line| _ = lab.router.ip(line));
+        lab.router.ip("addr add 10.0.1.1/24 dev br0");
+        lab.router.sysctl("ipv4/conf/br0/forwarding", "0");
+        assert!(ends(&left, &right, "10.0.2.2:9"), "{engine}: {}", program.output());
+        lab.router.sysctl("ipv4/conf/br0/forwarding", "1");
+        assert!(reaches(&left, &right, "10.0.2.2:9"), "{engine}: {}", program.output());
+        ["link set eth1 nomaster", "addr del 10.0.1.1/24 dev br0", "addr add 10.0.1.1/24 dev eth1"]
+            .iter()
+            .for_each(|line| _ = lab.router.ip(line));
+        assert!(reaches(&left, &right, "10.0.2.2:9"), "{engine}: {}", program.output());
+        let shown = program.output();
+        assert!(shown.contains("eth1 is not there, or is part of a bridge or bond"), "{engine}: {shown}");
+    }
 }
 
 /// A neighbour that was resolved a moment ago is resolved again, however many packets wait for it.

@@ -50,6 +50,7 @@ fn link(index: u32, name: &str) -> Link {
         mac: mac(index as u8),
         mtu: 1500,
         mtu6: None,
+        runs_inet6: true,
         up: true,
         carrier: true,
         kind: LinkKind::Other,
@@ -725,6 +726,42 @@ fn what_the_kernel_may_have_dropped_silently_is_suspected() {
     assert_eq!(script.mirror.take_suspicions(), [DumpPart::Inet, DumpPart::Inet6]);
 }
 
+#[test]
+fn links_are_asked_for_when_ipv6_may_be_disabled_on_one() {
+    let mut script = Script::new();
+    let asks = |script: &mut Script| script.mirror.take_suspicions().contains(&DumpPart::Links);
+    let own = InterfaceAddress { ip: ip("fe80::1"), len: 64 };
+    script.apply([ControlEvent::Address(1, own)]);
+    assert!(!asks(&mut script));
+    script.apply([ControlEvent::AddressRemoved(1, own)]);
+    assert!(asks(&mut script));
+    script.apply([ControlEvent::Link(Link { runs_inet6: false, ..link(1, "eth1") })]);
+    script.apply([ControlEvent::Address(1, own)]);
+    assert!(asks(&mut script));
+}
+
+/// The bridge receives its packets.
+#[test]
+fn a_part_of_a_bridge_is_no_port() {
+    let mut script = Script::new();
+    script.apply([
+        neighbor(2, "10.0.2.9", 29, REACHABLE),
+        add(route("198.18.0.0/15", &[by(2, "10.0.2.9")])),
+        ControlEvent::Link(Link { kind: LinkKind::Vlan { id: 5, parent: 2 }, ..link(5, "eth2.5") }),
+        add(route("198.20.0.0/15", &[direct(5)])),
+    ]);
+    let found = |script: &Script| (script.to("198.18.0.1"), script.to("198.20.0.1"));
+    assert_eq!(found(&script), ("1:29".to_owned(), "2:glean".to_owned()));
+    script.apply([
+        ControlEvent::Link(link(7, "br0")),
+        ControlEvent::Link(Link { master: Some(7), ..link(2, "eth2") }),
+    ]);
+    assert_eq!(found(&script), ("local".to_owned(), "local".to_owned()));
+    assert!(script.mirror.port_link(1).is_none() && script.mirror.port_link(0).is_some());
+    script.apply([ControlEvent::Link(link(2, "eth2"))]);
+    assert_eq!(found(&script), ("1:29".to_owned(), "2:glean".to_owned()));
+}
+
 /// The kernel removes them without a message if it is set so.
 #[test]
 fn ipv6_routes_by_a_link_that_went_down_do_not_come_back_with_it() {
@@ -1153,6 +1190,8 @@ fn the_kernels_settings_decide_what_is_forwarded() {
     );
     script.apply([on(ALL_LINKS, Family::Inet6)]);
     assert_eq!((forwards(&script, 0), forwards(&script, 1)), ((true, true), (false, true)));
+    script.apply([ControlEvent::Link(Link { runs_inet6: false, ..link(1, "eth1") })]);
+    assert_eq!((forwards(&script, 0), forwards(&script, 1)), ((true, false), (false, true)));
     script.apply([ControlEvent::Forwarding(ALL_LINKS, Family::Inet6, false)]);
     assert_eq!(forwards(&script, 1), (false, false));
 }

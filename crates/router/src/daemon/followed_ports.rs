@@ -47,28 +47,37 @@ impl FollowedPorts {
             return workers.follow(mirror);
         }
         if links != self.links {
-            log_missing(names, &links);
+            self.log_missing(names, &links);
             self.retry.reset();
         } else if self.retry.waits(now) {
             return Ok(());
         }
         match workers.restart(mirror, &links)? {
             None => self.retry.reset(),
-            Some(why) => self.record_failure(&why, now, log),
+            Some(why) => self.record_failure(&why, workers.are_filtering(), (now, log)),
         }
         self.links = links;
         Ok(())
     }
 
-    /// A driver may answer for ever that its interface is going.
-    fn record_failure(&mut self, why: &DaemonError, now: Duration, log: &EventLog) {
+    /// A driver may answer for ever that its interface is going. Rules of a filter hold while no worker runs, so that the kernel
+    /// forwards nothing then.
+    fn record_failure(&mut self, why: &DaemonError, filters: bool, (now, log): (Duration, &EventLog)) {
         if self.retry.fail(now) {
-            let why = message(why);
-            log.line(
-                now,
-                EventKind::Warning,
-                &format!("no worker runs, the kernel forwards: {why}; trying again"),
-            );
+            let instead = if filters { "nothing is forwarded" } else { "the kernel forwards" };
+            let text = format!("no worker runs, {instead}: {}; trying again", message(why));
+            log.line(now, EventKind::Warning, &text);
+        }
+    }
+
+    /// Names the interfaces that are not there, and were until now.
+    fn log_missing(&self, names: &[String], links: &[Option<PortLink>]) {
+        let is_known = |port: usize| self.links.get(port).is_some_and(Option::is_none);
+        let missing = names.iter().zip(links).enumerate();
+        for (_, (name, _)) in missing.filter(|(port, (_, link))| link.is_none() && !is_known(*port)) {
+            log::warning(&format!(
+                "interface {name} is not there, or is part of a bridge or bond; it will be used when it is there on its own"
+            ));
         }
     }
 }
@@ -76,12 +85,6 @@ impl FollowedPorts {
 /// An interface that appears after the router started may be of another kind. It gets no port.
 fn is_ethernet(link: &event::Link) -> bool {
     link.mac != Mac::default()
-}
-
-fn log_missing(names: &[String], links: &[Option<PortLink>]) {
-    for (name, _) in names.iter().zip(links).filter(|(_, link)| link.is_none()) {
-        log::warning(&format!("interface {name} is not there; it will be used when it is"));
-    }
 }
 
 /// Whether each interface exists under its number. An interface that left its namespace and came back as the same one

@@ -169,7 +169,18 @@ mod tests {
 
     fn link(index: LinkIndex, up: bool) -> Link {
         let (name, kind) = (format!("eth{index}"), LinkKind::Other);
-        Link { index, name, mac: Mac([2; 6]), mtu: 1500, mtu6: None, up, carrier: up, kind, master: None }
+        Link {
+            index,
+            name,
+            mac: Mac([2; 6]),
+            mtu: 1500,
+            mtu6: None,
+            runs_inet6: true,
+            up,
+            carrier: up,
+            kind,
+            master: None,
+        }
     }
 
     /// A state, and the links that it has noted as failed.

@@ -110,6 +110,11 @@ impl KernelWorkers {
         !self.running.is_empty() && self.running.iter().all(|worker| !worker.thread.is_finished())
     }
 
+    /// Whether the worker has a filter.
+    pub fn are_filtering(&self) -> bool {
+        self.wakeup.is_some()
+    }
+
     /// Whether a port has lost its interface.
     pub fn have_loss(&self) -> bool {
         self.used.has_loss()

@@ -44,7 +44,9 @@ impl DeviceState {
     pub fn describe(&self, name: &str) -> String {
         let does = match self {
             DeviceState { device: XdpDevice { index: 0, .. }, .. } => {
-                return format!("interface {name} is not there; it will be used when it is");
+                return format!(
+                    "interface {name} is not there, or is part of a bridge or bond; it will be used when it is there on its own"
+                );
             }
             DeviceState { choice: HookChoice { hook: Hook::Tcx, reason }, .. } => {
                 format!("the program forwards at tc what comes in by it: {reason}")

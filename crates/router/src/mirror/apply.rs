@@ -207,6 +207,9 @@ impl Mirror {
     fn add_address(&mut self, link: LinkIndex, address: InterfaceAddress) {
         let is_new = self.links.add_address(link, address);
         self.view_changed |= is_new;
+        if is_new {
+            self.suspect_disabled_inet6(link, address, true);
+        }
         if is_new && address.ip.is_ipv4() && self.routing.sets.has_dead_by(link) {
             self.suspect(DumpPart::Inet);
         }
@@ -215,8 +218,19 @@ impl Mirror {
     fn remove_address(&mut self, link: LinkIndex, address: InterfaceAddress) {
         let was_there = self.links.remove_address(link, address);
         self.view_changed |= was_there;
+        if was_there {
+            self.suspect_disabled_inet6(link, address, false);
+        }
         if was_there && address.ip.is_ipv4() {
             self.suspect(DumpPart::Inet);
+        }
+    }
+
+    /// The kernel does not report whether IPv6 is disabled on a link. But while it is, the link has no link-local address.
+    fn suspect_disabled_inet6(&mut self, link: LinkIndex, address: InterfaceAddress, is_there: bool) {
+        let is_link_local = matches!(address.ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        if is_link_local && self.links.get(link).is_some_and(|link| link.up && link.runs_inet6 != is_there) {
+            self.suspect(DumpPart::Links);
         }
     }
 

@@ -174,7 +174,8 @@ impl LinkTable {
 
     /// Whether packets of a family that arrive on a link are to be forwarded.
     pub fn forwards(&self, index: LinkIndex, family: Family) -> bool {
-        let all = family == Family::Inet || self.forwards.contains(&(ALL_LINKS, family));
+        let runs = || self.get(index).is_some_and(|link| link.runs_inet6);
+        let all = family == Family::Inet || self.forwards.contains(&(ALL_LINKS, family)) && runs();
         !self.follows_kernel || all && self.forwards.contains(&(index, family))
     }
 
@@ -218,15 +219,23 @@ impl LinkTable {
         self.get(index).is_some_and(|link| !link.up)
     }
 
-    /// The link that has this name now. A link that was removed and made again has another number.
+    /// The link that has this name now, unless another one has its packets. A link that was removed and made again has another
+    /// number.
     pub fn by_name(&self, name: &str) -> Option<&Link> {
-        self.links.values().map(|known| &known.link).find(|link| link.name == name)
+        let named = self.links.values().map(|known| &known.link).find(|link| link.name == name);
+        named.filter(|link| !self.is_part(link))
+    }
+
+    /// Whether a link is a part of another one, which receives its packets: of a bridge, a bond, a team. A VRF only looks them up.
+    fn is_part(&self, link: &Link) -> bool {
+        let master = link.master.and_then(|master| self.get(master));
+        master.is_some_and(|master| !matches!(master.kind, LinkKind::Vrf { .. }))
     }
 
     /// The port or VLAN that a link is, if the router forwards on it. A VLAN counts as a port itself if it is named as
     /// one and its parent is not: with both, its frames would arrive twice.
     pub fn place(&self, index: LinkIndex) -> Option<PortVlan> {
-        let link = self.get(index)?;
+        let link = self.get(index).filter(|link| !self.is_part(link))?;
         let itself = || self.port(&link.name).map(|port| PortVlan { port, vlan: None });
         match link.kind {
             LinkKind::Vlan { id, parent } => self.vlan(id, parent).or_else(itself),
@@ -235,7 +244,7 @@ impl LinkTable {
     }
 
     fn vlan(&self, id: u16, parent: LinkIndex) -> Option<PortVlan> {
-        let port = self.port(&self.get(parent)?.name)?;
+        let port = self.port(&self.get(parent).filter(|link| !self.is_part(link))?.name)?;
         (1..=4094).contains(&id).then_some(PortVlan { port, vlan: Some(id) })
     }
 

@@ -111,6 +111,8 @@ pub struct Link {
     pub mtu: u32,
     /// The longest IPv6 packet, where that is less (sysctl `net.ipv6.conf.NAME.mtu`).
     pub mtu6: Option<u32>,
+    /// IPv6 runs on it: it is not disabled (sysctl `net.ipv6.conf.NAME.disable_ipv6`), and the MTU is large enough.
+    pub runs_inet6: bool,
     /// It is set up (`IFF_UP`).
     pub up: bool,
     /// It has a carrier (`IFF_LOWER_UP`).

@@ -68,6 +68,7 @@ pub const IFLA_LINK_NETNSID: u16 = 37;
 pub const IFLA_INET6_CONF: u16 = 2;
 pub const IFLA_INFO_KIND: u16 = 1;
 pub const IFLA_INFO_DATA: u16 = 2;
+pub const IFLA_VLAN_EGRESS_QOS: u16 = 3;
 pub const IFLA_VLAN_PROTOCOL: u16 = 5;
 
 pub const NDA_DST: u16 = 1;

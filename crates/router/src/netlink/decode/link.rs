@@ -37,13 +37,15 @@ pub(super) fn link(body: &[u8]) -> Option<Link> {
         }
     };
     let mtu = number(uapi::IFLA_MTU)?;
+    let settings6 = settings6(&attributes);
     let kind = link_kind(&attributes, || parent(&attributes, number));
     Some(Link {
         index: header.index,
         name: find_value(&attributes, uapi::IFLA_IFNAME).map(name)?,
         mac: find_value(&attributes, uapi::IFLA_ADDRESS).and_then(mac).unwrap_or_default(),
         mtu,
-        mtu6: mtu6(&attributes).filter(|mtu6| *mtu6 < mtu),
+        mtu6: settings6.as_ref().and_then(|settings| settings.mtu6).filter(|mtu6| *mtu6 < mtu),
+        runs_inet6: settings6.is_none_or(|settings| settings.runs),
         up: header.flags.contains(LinkFlags::Up),
         carrier: header.flags.contains(LinkFlags::LowerUp),
         kind: kind.unwrap_or(LinkKind::Other),
@@ -58,18 +60,27 @@ fn parent<'a>(attributes: &impl Attributes<'a>, number: impl Fn(u16) -> Option<u
     number(uapi::IFLA_LINK).filter(|_| !is_elsewhere)
 }
 
-/// `None` for a link without IPv6, which has no such settings.
-fn mtu6<'a>(attributes: &impl Attributes<'a>) -> Option<u32> {
+/// The settings of IPv6.
+struct Inet6Settings {
+    runs: bool,
+    mtu6: Option<u32>,
+}
+
+/// `None` if the message lists the settings of no family. A link that lacks those of IPv6 has no IPv6: its MTU is too small.
+fn settings6<'a>(attributes: &impl Attributes<'a>) -> Option<Inet6Settings> {
     let families = nested(find_value(attributes, uapi::IFLA_AF_SPEC)?);
-    let inet6 = nested(find_value(&families, uapi::AF_INET6.into())?);
-    let settings = find(&inet6, uapi::IFLA_INET6_CONF)?;
+    let none = Inet6Settings { runs: false, mtu6: None };
+    let Some(inet6) = find_value(&families, uapi::AF_INET6.into()) else { return Some(none) };
+    let settings = find(&nested(inet6), uapi::IFLA_INET6_CONF)?;
     match AfSpecInet6::parse(&settings).ok()? {
-        AfSpecInet6::DevConf(settings) => u32::try_from(settings.mtu6).ok(),
+        AfSpecInet6::DevConf(settings) => {
+            Some(Inet6Settings { runs: settings.disable_ipv6 == 0, mtu6: u32::try_from(settings.mtu6).ok() })
+        }
         _ => None,
     }
 }
 
-/// A provider's VLAN (802.1ad) is not a VLAN that the forwarding path writes. Nested attributes are parsed one by one,
+/// A provider's VLAN (802.1ad) is not a VLAN that the forwarding path writes, nor is one whose tags have priorities. Nested attributes are parsed one by one,
 /// so that a part the library does not know (the port of a bond, say) does not hide that this is a VLAN.
 fn link_kind<'a>(
     attributes: &impl Attributes<'a>,
@@ -91,7 +102,8 @@ fn vrf_table(attribute: Attribute<'_>) -> Option<u32> {
     }
 }
 
-/// The library would take any protocol that it does not know for 802.1Q, so the number itself is compared.
+/// The library would take any protocol that it does not know for 802.1Q, so the number itself is compared. `None` for a VLAN that
+/// maps priorities of packets to those of tags: the forwarding path writes the priority 0.
 fn dot1q_id<'a>(data: &impl Attributes<'a>) -> Option<u16> {
     const DOT1Q: u16 = 0x8100;
     let protocol = parse_u16_be(find_value(data, uapi::IFLA_VLAN_PROTOCOL)?).ok()?;
@@ -99,7 +111,8 @@ fn dot1q_id<'a>(data: &impl Attributes<'a>) -> Option<u16> {
         InfoVlan::Id(id) => Some(id),
         _ => None,
     };
-    data.clone().find_map(id).filter(|_| protocol == DOT1Q)
+    let has_priorities = find(data, uapi::IFLA_VLAN_EGRESS_QOS).is_some();
+    data.clone().find_map(id).filter(|_| protocol == DOT1Q && !has_priorities)
 }
 
 /// `struct ifaddrmsg`, then attributes. On a point-to-point link `IFA_LOCAL` is this host's address.
@@ -156,9 +169,10 @@ mod tests {
     fn a_vlan_is_known_beside_parts_that_are_not() {
         const INFO_PORT_DATA: u16 = 5;
         const VLAN_ID: u16 = 1;
-        let vlan = |protocol: [u8; 2]| {
+        let vlan = |protocol: [u8; 2], more: &[u8]| {
             let id = attribute(VLAN_ID, &5u16.to_ne_bytes());
-            let data = [id, attribute(uapi::IFLA_VLAN_PROTOCOL, &protocol), attribute(99, &[1])].concat();
+            let part = attribute(99, &[1]);
+            let data = [&id, &*attribute(uapi::IFLA_VLAN_PROTOCOL, &protocol), more, &part].concat();
             let info = [
                 attribute(uapi::IFLA_INFO_KIND, b"vlan\0"),
                 attribute(uapi::IFLA_INFO_DATA, &data),
@@ -167,9 +181,12 @@ mod tests {
             let parent = attribute(uapi::IFLA_LINK, &2u32.to_ne_bytes());
             read(&[parent, attribute(uapi::IFLA_LINKINFO, &info.concat())]).kind
         };
-        assert_eq!(vlan([0x81, 0x00]), LinkKind::Vlan { id: 5, parent: 2 });
-        assert_eq!(vlan([0x88, 0xa8]), LinkKind::Other, "a provider's VLAN");
-        assert_eq!(vlan([0x91, 0x00]), LinkKind::Other, "a protocol that the library takes for 802.1Q");
+        assert_eq!(vlan([0x81, 0x00], &[]), LinkKind::Vlan { id: 5, parent: 2 });
+        assert_eq!(vlan([0x88, 0xa8], &[]), LinkKind::Other, "a provider's VLAN");
+        assert_eq!(vlan([0x91, 0x00], &[]), LinkKind::Other, "a protocol that the library takes for 802.1Q");
+        let mapping = attribute(1, &[6u32.to_ne_bytes(), 5u32.to_ne_bytes()].concat());
+        let priorities = attribute(uapi::IFLA_VLAN_EGRESS_QOS, &mapping);
+        assert_eq!(vlan([0x81, 0x00], &priorities), LinkKind::Other, "tags with priorities");
     }
 
     /// Namespace 0 has a link 2 as this one has.
@@ -188,15 +205,28 @@ mod tests {
 
     #[test]
     fn ipv6_may_have_a_smaller_mtu_and_settings_of_any_length() {
+        /// The first byte of DEVCONF_DISABLE_IPV6 (linux/ipv6.h), and an MTU with which it is set.
+        const DISABLE_IPV6: usize = 4 * 26;
+        const DISABLED: u32 = 1499;
         let settings = |len: usize, mtu: u32| {
             let mut values = vec![0; len];
+            if let Some(disable) = values.get_mut(DISABLE_IPV6) {
+                *disable = u8::from(mtu == DISABLED);
+            }
             values[8..12].copy_from_slice(&mtu.to_ne_bytes());
             let inet6 = attribute(uapi::AF_INET6.into(), &attribute(uapi::IFLA_INET6_CONF, &values));
             read(&[attribute(uapi::IFLA_AF_SPEC, &inet6)])
         };
         for len in [12, 200, 1000] {
-            assert_eq!(settings(len, 1400).mtu6, Some(1400), "{len} bytes");
+            assert_eq!(
+                (settings(len, 1400).mtu6, settings(len, 1400).runs_inet6),
+                (Some(1400), true),
+                "{len} bytes"
+            );
         }
+        assert!(!settings(200, DISABLED).runs_inet6);
+        assert!(!read(&[attribute(uapi::IFLA_AF_SPEC, &attribute(2, &[0; 4]))]).runs_inet6, "IPv4 only");
+        assert!(read(&[]).runs_inet6, "not known");
         let link = settings(200, 1500);
         assert_eq!(
             (link.index, link.name.as_str(), link.mtu6, link.up, link.carrier),
