@@ -9,8 +9,11 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 /// A time of the clock that programs in the kernel read too (`CLOCK_MONOTONIC`).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReportTime(Duration);
+
+/// A thread that is silent for longer was stopped, or hangs.
+const LONGEST_SILENCE: Duration = Duration::from_secs(1);
 
 impl ReportTime {
     /// The present time.
@@ -28,5 +31,68 @@ impl ReportTime {
     /// days, and the program uses differences.
     pub(crate) fn ticks(self) -> u32 {
         ((self.0.as_nanos() >> 20) as u32).max(1)
+    }
+}
+
+/// What a thread that takes in changes turn by turn reports.
+#[derive(Debug)]
+pub struct ReportClock {
+    /// When the last turn ended.
+    ended: ReportTime,
+    reported: ReportTime,
+    /// What waited when the thread was silent is not all taken in.
+    is_behind: bool,
+}
+
+impl ReportClock {
+    /// A clock of a thread that has taken in everything.
+    pub fn start() -> ReportClock {
+        let now = ReportTime::now();
+        ReportClock { ended: now, reported: now, is_behind: false }
+    }
+
+    /// The time to report as a turn ends: when the turn before ended, since what had happened by then has been taken in. After
+    /// a silence much may wait, and programs forward only when a turn `has_all` of it.
+    pub fn end_turn(&mut self, has_all: bool) -> ReportTime {
+        self.end_turn_at(ReportTime::now(), has_all)
+    }
+
+    fn end_turn_at(&mut self, now: ReportTime, has_all: bool) -> ReportTime {
+        let before = std::mem::replace(&mut self.ended, now);
+        let was_silent = now.0.saturating_sub(before.0) > LONGEST_SILENCE;
+        self.is_behind = was_silent || self.is_behind && !has_all;
+        if !self.is_behind {
+            self.reported = before;
+        }
+        self.reported
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_silence_nothing_is_reported_before_all_is_taken_in() {
+        let at = |milliseconds| ReportTime(Duration::from_millis(milliseconds));
+        let mut clock = ReportClock { ended: at(0), reported: at(0), is_behind: false };
+        let turns = [
+            // A storm: there is always more.
+            (100, false, 0),
+            (900, false, 100),
+            (1900, false, 900),
+            // A stop.
+            (5000, true, 900),
+            (5005, false, 900),
+            (5010, false, 900),
+            (5015, true, 5010),
+            (5020, false, 5015),
+            // A long turn.
+            (6021, true, 5015),
+            (6022, true, 6021),
+        ];
+        for (now, has_all, reported) in turns {
+            assert_eq!(clock.end_turn_at(at(now), has_all), at(reported), "at {now}");
+        }
     }
 }

@@ -36,7 +36,7 @@ const LIVE: [&str; 4] = [
     "algorithm = \"auto\"\n",
     "algorithm = \"dxr\"\n[interface.eth3]\nsource-check = \"strict\"\n",
     "algorithm = \"auto\"\n[framework]\nbucket-time-ms = 20\n[interface.eth1]\nsource-check = \"loose\"\n",
-    "algorithm = \"poptrie\"\n[interface.eth3]\nredirects = true\n",
+    "algorithm = \"poptrie\"\n[interface.eth3]\nsource-check = \"loose\"\n",
 ];
 
 fn without_algorithm(live: &str) -> &str {

@@ -41,7 +41,7 @@ mod words;
 
 pub use crate::port::sys::bpf_call::XdpPlace;
 pub use crate::program_verdict::XdpReason;
-pub use crate::report_time::ReportTime;
+pub use crate::report_time::{ReportClock, ReportTime};
 pub use config::{XdpConfig, XdpInterface, XdpNextHop};
 pub use counters::XdpCounters;
 pub use error::EngineError;

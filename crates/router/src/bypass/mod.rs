@@ -4,6 +4,7 @@
 mod dump;
 mod nftables;
 mod traffic_control;
+mod vlans;
 mod xfrm;
 
 use std::fs;
@@ -36,18 +37,21 @@ impl TakenOver {
         Ok(found)
     }
 
-    /// The same without the filters of `tc`, of which a running router has some itself.
+    /// The same without the filters of `tc` at the interfaces, of which a running router has some itself.
     ///
     /// # Errors
     ///
     /// The kernel does not list its rules.
     pub fn bypassed_by_rules(&self) -> io::Result<Bypassed> {
-        let mut found = nftables::chains(&self.interfaces, self.is_filtered)?;
+        let vlans = vlans::of(&self.interfaces)?;
+        let mut found = nftables::chains(&[&self.interfaces[..], &vlans].concat(), self.is_filtered)?;
         found.extend(["ip", "ip6"].into_iter().flat_map(legacy_tables));
         found.extend(xfrm::policies()?.map(str::to_owned));
         if self.leaves_unqueued {
             found.extend(traffic_control::shapers(&self.interfaces)?);
         }
+        found.extend(traffic_control::shapers(&vlans)?);
+        found.extend(traffic_control::filters(&vlans)?);
         Ok(found)
     }
 

@@ -40,6 +40,15 @@ fn a_wrong_value_is_refused_with_its_place() {
 }
 
 #[test]
+fn what_the_kernel_has_is_refused_beside_it() {
+    for setting in ["mtu = 1400", "redirects = true", "address = [\"192.0.2.1/24\"]"] {
+        let said = refused(&format!("{SMALL}[interface.eth1]\n{setting}\n"));
+        let key = setting.split(' ').next().unwrap();
+        assert!(said.contains(&format!("interface.eth1.{key}: the kernel has that")), "{said}");
+    }
+}
+
+#[test]
 fn what_only_threads_have_is_refused_with_a_program() {
     for engine in ["tc", "xdp", "xdp-generic"] {
         for (settings, key) in [

@@ -28,6 +28,8 @@ pub struct KernelSource {
     resolver: NeighborResolver,
     pub refresh: NeighborRefresh,
     bypassed: BypassWatch,
+    /// Whether the last turn left nothing for the next one.
+    has_all: bool,
 }
 
 impl KernelSource {
@@ -40,6 +42,7 @@ impl KernelSource {
             resolver: NeighborResolver::default(),
             refresh: NeighborRefresh::default(),
             bypassed: BypassWatch::new(taken_over),
+            has_all: true,
         })
     }
 
@@ -97,6 +100,11 @@ impl KernelSource {
         plane.log.record_following(now, &plane.mirror, self.follower.statistics());
     }
 
+    /// Whether everything was taken in that the kernel had told when the last turn ended.
+    pub fn has_all(&self) -> bool {
+        self.has_all
+    }
+
     /// Has the kernel resolve neighbours that workers have packets for.
     pub fn resolve(
         &mut self,
@@ -134,10 +142,13 @@ impl ControlSource for KernelSource {
 
     fn advance(&mut self, plane: &mut ControlPlane) -> Result<(), DaemonError> {
         let begun = plane.now();
-        while self.take_in(plane)? && plane.now() - begun < LONGEST_TURN {
+        let mut has_more = self.take_in(plane)?;
+        while has_more && plane.now() - begun < LONGEST_TURN {
             self.commit(plane);
+            has_more = self.take_in(plane)?;
         }
         self.commit(plane);
+        self.has_all = !has_more && self.follower.is_synced();
         self.bypassed.look(plane.now(), &plane.log);
         Ok(())
     }

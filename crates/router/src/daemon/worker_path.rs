@@ -44,7 +44,12 @@ impl WorkerPath {
         }
         let (interfaces, ports) = (interfaces.to_vec(), FollowedPorts::default());
         let (alarm, failures) = (LinkAlarm::start()?, plane.mirror.views().link_failures());
-        alarm.note_by(Box::new(move |link, has_failed| failures.note(&link.name, has_failed)));
+        let flows = workers.flow_memory();
+        alarm.note_by(Box::new(move |link, has_failed| {
+            failures.note(&link.name, has_failed);
+            // After it was noted: what is shared from now on does not go there.
+            flows.iter().for_each(|flows| flows.end_generation());
+        }));
         let mut path = WorkerPath { interfaces, workers, ports, filter, _alarm: alarm, why };
         path.follow_ports(plane)?;
         Ok(path)
@@ -67,6 +72,7 @@ impl DataPath<KernelSource> for WorkerPath {
             source.refresh_used(plane)?
         }
         self.filter.as_mut().map_or(Ok(()), |filter| filter.follow(plane))?;
+        self.workers.note_complete(source.has_all());
         self.follow_ports(plane)
     }
 

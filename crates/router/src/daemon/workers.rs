@@ -11,7 +11,7 @@ use std::time::Duration;
 use fullview_plane::burst::Slot;
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
-use fullview_plane::kernel_flows::PortProgram;
+use fullview_plane::kernel_flows::{FlowMemory, PortProgram};
 use fullview_plane::verdict::{Punt, Verdict};
 use fullview_plane::wire::ethernet;
 use fullview_plane::wire::ethernet::EtherType;
@@ -193,6 +193,16 @@ impl KernelWorkers {
             all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(port));
         }
         Ok(all)
+    }
+
+    /// Notes whether the mirror has all of what the kernel had told.
+    pub fn note_complete(&mut self, has_all: bool) {
+        self.split.has_all = has_all;
+    }
+
+    /// The known flows that a program in the kernel forwards.
+    pub fn flow_memory(&self) -> Option<Arc<FlowMemory>> {
+        self.split.flow_memory()
     }
 
     /// Whether a program in the kernel forwards packets of known flows.

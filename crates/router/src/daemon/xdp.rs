@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fullview_plane::counters;
 use fullview_plane::engine::{
-    Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, ReportTime, XdpConfig, XdpCounters, XdpDevice,
+    Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, ReportClock, XdpConfig, XdpCounters, XdpDevice,
     XdpPlace, XdpReason,
 };
 use fullview_plane::verdict::LimitedReason;
@@ -53,7 +53,7 @@ pub struct XdpPath {
     running: Option<RunningEngine>,
     alarm: LinkAlarm,
     /// When the program was last up to date, and changes that came later waited to be taken in.
-    current_at: ReportTime,
+    clock: ReportClock,
     /// The warning that was logged last.
     warning: Option<String>,
     /// The sum of the counters of programs that ran before.
@@ -108,12 +108,12 @@ impl XdpPath {
             rates,
             running: None,
             alarm: LinkAlarm::start()?,
-            current_at: ReportTime::now(),
+            clock: ReportClock::start(),
             warning: None,
             earlier: XdpCounters::default(),
             links: if takes_over { LinkOwner::Predecessor } else { LinkOwner::This },
         };
-        path.bring_up_to_date(mirror)?;
+        path.bring_up_to_date(mirror, true)?;
         if !takes_over {
             path.complete(mirror)?;
         }
@@ -123,7 +123,7 @@ impl XdpPath {
     /// Does what is possible once the program is attached.
     fn complete(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
         // Some drivers take redirected frames only since the program is attached to them.
-        self.bring_up_to_date(mirror)?;
+        self.bring_up_to_date(mirror, true)?;
         self.devices.forget_taken();
         self.log_devices();
         Ok(())
@@ -151,8 +151,8 @@ impl XdpPath {
     }
 
     /// Brings the program up to date. Where it cannot hold the tables, the kernel forwards in its place; that is logged,
-    /// and the router runs on.
-    fn bring_up_to_date(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
+    /// and the router runs on. The mirror `has_all` of what the kernel had told.
+    fn bring_up_to_date(&mut self, mirror: &Mirror, has_all: bool) -> Result<(), DaemonError> {
         let devices = self.devices.read(mirror);
         let vrfs = mirror.views().current().parts().tables.len().saturating_sub(1).min(Engine::MOST_VRFS);
         let is_shared = self.links == LinkOwner::Successor;
@@ -184,7 +184,7 @@ impl XdpPath {
             self.log(EventKind::Warning, warning);
         }
         self.warning = warning;
-        self.report();
+        self.report(has_all);
         Ok(())
     }
 
@@ -198,10 +198,9 @@ impl XdpPath {
         self.shared.events.record(kind, line);
     }
 
-    /// Reports the time of the end of the last call: everything that had happened by then has been taken in since. If this
-    /// process was stopped in between, that time is long past, and the kernel forwards until the next call.
-    fn report(&mut self) {
-        let complete_at = std::mem::replace(&mut self.current_at, ReportTime::now());
+    /// Reports until when the mirror is complete. If this process was stopped, that time is long past, and the kernel forwards.
+    fn report(&mut self, has_all: bool) {
+        let complete_at = self.clock.end_turn(has_all);
         self.running.iter().for_each(|running| running.engine.report(complete_at));
     }
 
@@ -236,7 +235,7 @@ impl XdpPath {
 impl DataPath<KernelSource> for XdpPath {
     fn follow(&mut self, plane: &mut ControlPlane, source: &mut KernelSource) -> Result<(), DaemonError> {
         source.refresh_all(plane)?;
-        self.bring_up_to_date(&plane.mirror)?;
+        self.bring_up_to_date(&plane.mirror, source.has_all())?;
         self.log_devices();
         Ok(())
     }

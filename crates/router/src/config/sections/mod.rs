@@ -138,9 +138,9 @@ pub struct InterfaceSection {
     pub port: Option<PortName>,
     #[serde(default)]
     pub source_check: SourceCheckName,
+    /// This and the following keys are only for a router without a kernel.
     #[serde(default)]
     pub redirects: bool,
-    /// This and the following keys are only for a router without a kernel.
     pub mac: Option<MacText>,
     pub mtu: Option<u32>,
     #[serde(default)]

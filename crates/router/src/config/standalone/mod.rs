@@ -66,6 +66,7 @@ fn interface_key(section: &InterfaceSection) -> Option<&'static str> {
         ("address", !section.address.is_empty()),
         ("mac", section.mac.is_some()),
         ("mtu", section.mtu.is_some()),
+        ("redirects", section.redirects),
         ("table", section.table.is_some()),
     ];
     keys.into_iter().find_map(|(key, is_there)| is_there.then_some(key))

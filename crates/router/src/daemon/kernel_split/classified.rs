@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use fullview_plane::burst::Slot;
 use fullview_plane::interface::Interface;
-use fullview_plane::kernel_flows::{FlowSharing, PortDevice, PortProgram};
+use fullview_plane::kernel_flows::{FlowMemory, FlowSharing, PortDevice, PortProgram};
 use fullview_plane::port::classify::{Classifier, IngressKey, IngressSettings, RedirectScope, XdpAttachMode};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
 use fullview_plane::port::reinject::ReinjectThread;
-use fullview_plane::report_time::ReportTime;
+use fullview_plane::report_time::ReportClock;
 use fullview_plane::verdict::Verdict;
 use fullview_plane::view::View;
 
@@ -33,8 +33,9 @@ pub struct KernelSplit {
     /// The view that the classifier was configured from.
     view: Option<Arc<View>>,
     taken: Vec<Link>,
-    /// When everything that the kernel had reported was last taken in.
-    current_at: ReportTime,
+    clock: ReportClock,
+    /// Whether the mirror has all of what the kernel had told.
+    pub has_all: bool,
     flows: Option<SharedFlows>,
 }
 
@@ -62,7 +63,8 @@ impl KernelSplit {
             counts,
             view: None,
             taken: Vec::new(),
-            current_at: ReportTime::now(),
+            clock: ReportClock::start(),
+            has_all: true,
             flows,
         })
     }
@@ -77,6 +79,11 @@ impl KernelSplit {
         self.flows.as_ref().map(SharedFlows::sharing)
     }
 
+    /// The known flows that the classifier forwards.
+    pub fn flow_memory(&self) -> Option<Arc<FlowMemory>> {
+        self.flows.as_ref().map(SharedFlows::memory)
+    }
+
     /// The devices of a worker's ports, by number, for [`Self::flow_sharing`].
     pub fn devices(
         &mut self,
@@ -85,11 +92,10 @@ impl KernelSplit {
         self.flows.as_mut().map_or_else(Vec::new, |flows| flows.devices(ports))
     }
 
-    /// Configures the classifier with the router's present addresses and interfaces, and reports the time of the last call:
-    /// everything that had happened by then has been taken in since. If this process was stopped in between, that time is
-    /// long past, and the kernel forwards until the next call.
+    /// Configures the classifier with the router's present addresses and interfaces, and reports until when the mirror is
+    /// complete. If this process was stopped, that time is long past, and the kernel forwards.
     pub fn follow(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
-        let complete_until = std::mem::replace(&mut self.current_at, ReportTime::now());
+        let complete_until = self.clock.end_turn(self.has_all);
         self.classifier.report(complete_until)?;
         let view = mirror.views().current();
         if let Some(flows) = &mut self.flows {

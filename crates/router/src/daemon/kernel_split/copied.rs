@@ -1,9 +1,10 @@
 //! The split without programs in the kernel: the kernel gets a copy of every frame, and answers those for this host.
 
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use fullview_plane::burst::Slot;
-use fullview_plane::kernel_flows::{FlowSharing, PortDevice, PortProgram};
+use fullview_plane::kernel_flows::{FlowMemory, FlowSharing, PortDevice, PortProgram};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
 
@@ -15,7 +16,10 @@ use crate::options::PuntRates;
 use crate::route::LinkIndex;
 
 /// Does nothing: the kernel gets all frames anyway.
-pub struct KernelSplit;
+pub struct KernelSplit {
+    /// Nothing asks.
+    pub has_all: bool,
+}
 
 impl KernelSplit {
     pub fn new(
@@ -23,7 +27,7 @@ impl KernelSplit {
         _kernel_flows: Option<u16>,
         _rates: &PuntRates,
     ) -> Result<KernelSplit, DaemonError> {
-        Ok(KernelSplit)
+        Ok(KernelSplit { has_all: true })
     }
 
     /// No program forwards anything.
@@ -33,6 +37,11 @@ impl KernelSplit {
 
     /// No program forwards anything.
     pub fn flow_sharing(&self) -> Option<FlowSharing> {
+        None
+    }
+
+    /// No program forwards anything.
+    pub fn flow_memory(&self) -> Option<Arc<FlowMemory>> {
         None
     }
 

@@ -42,6 +42,10 @@ impl SharedFlows {
         FlowSharing::new(Arc::clone(self.control.memory()), self.grace.periods())
     }
 
+    pub fn memory(&self) -> Arc<FlowMemory> {
+        Arc::clone(self.control.memory())
+    }
+
     /// The devices of a worker's ports, by number.
     pub fn devices(
         &mut self,

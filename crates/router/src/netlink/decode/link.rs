@@ -24,7 +24,7 @@ pub(super) fn link_index(body: &[u8]) -> Option<LinkIndex> {
 }
 
 /// `struct ifinfomsg`, then attributes.
-pub(super) fn link(body: &[u8]) -> Option<Link> {
+pub(crate) fn link(body: &[u8]) -> Option<Link> {
     let header = LinkHeader::parse(body).ok()?;
     let attributes = attributes(body, LINK_HEADER)?;
     let number = |kind| {

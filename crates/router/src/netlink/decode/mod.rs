@@ -15,6 +15,7 @@ mod rule;
 
 pub use attribute::Messages;
 pub(crate) use attribute::{attributes, find_value, name, nested};
+pub(crate) use link::link;
 
 /// A message lacks what it is about.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
