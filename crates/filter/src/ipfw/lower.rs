@@ -15,15 +15,19 @@ use crate::rule::{
     StateOptions, TableId, Test, Tracking,
 };
 use crate::ruleset::{Language, RuleSetParts};
+use crate::state::Timeouts;
 
 /// The states of a nat instance have this mark plus its number, above the names of flows.
 const NAT_MARK: u16 = 0x8000;
+/// The place of the timeouts of translations, behind those of dynamic rules.
+const NAT_TIMEOUTS: u16 = 1;
 
 impl IpfwConfig {
     /// The compiled rules, with the interfaces as they are now. A rule that names an interface or an instance of nat
     /// that does not exist yet matches nothing, as in FreeBSD.
     pub fn lower(&self, interfaces: &Interfaces) -> RuleSetParts {
         let mut parts = RuleSetParts::new(Language::Ipfw);
+        parts.timeouts.push(Timeouts::libalias());
         let names = RuleNames { interfaces, tables: self.table_ids() };
         let host = |inet6: bool| {
             let own =
@@ -141,7 +145,8 @@ impl Lowering<'_> {
         let instance = self.config.nats.get(&number);
         let actions = instance.and_then(|nat| lower_nat::actions(nat, self.names.interfaces));
         let flow = FlowName(NAT_MARK + number.min(NAT_MARK - 2));
-        let state = Some(StateOptions { flow, tracking: Tracking::Sloppy, ..StateOptions::default() });
+        let (tracking, timeouts) = (Tracking::Sloppy, NAT_TIMEOUTS);
+        let state = Some(StateOptions { flow, tracking, timeouts, ..StateOptions::default() });
         let one = |(clauses, action): (Vec<Clause>, RuleAction)| CompiledRule {
             clauses: [base.clauses.clone(), clauses].concat(),
             state: matches!(action, RuleAction::Translate(_)).then(|| state.clone()).flatten(),

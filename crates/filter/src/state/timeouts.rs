@@ -71,6 +71,28 @@ impl Timeouts {
         }
     }
 
+    /// Those of ipfw's `nat`, whose mappings FreeBSD keeps apart from dynamic rules: the times of libalias(3). A connection
+    /// that one end has closed stays for the segments of the other one.
+    pub fn libalias() -> Self {
+        Timeouts {
+            tcp_first: 300_000,
+            tcp_opening: 300_000,
+            tcp_established: 86_400_000,
+            tcp_closing: 90_000,
+            tcp_finwait: 90_000,
+            tcp_closed: 10_000,
+            udp_first: 60_000,
+            udp_single: 60_000,
+            udp_multiple: 60_000,
+            icmp_first: 60_000,
+            icmp_error: 60_000,
+            other_first: 60_000,
+            other_single: 60_000,
+            other_multiple: 60_000,
+            source: 0,
+        }
+    }
+
     /// How long a state of this protocol lives whose ends have come so far.
     #[inline(always)]
     pub(crate) fn of(&self, protocol: u8, phases: [Phase; 2]) -> u32 {

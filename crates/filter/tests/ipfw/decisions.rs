@@ -1,7 +1,8 @@
 use fullview_filter::address::Address;
 use fullview_filter::interfaces::{FilterInterface, Interfaces};
 use fullview_filter::ipfw::IpfwConfig;
-use fullview_filter::packet::protocol::{TCP, tcp::SYN};
+use fullview_filter::packet::protocol::TCP;
+use fullview_filter::packet::protocol::tcp::{ACK, FIN, SYN};
 use fullview_filter::packet::{Direction, Fragment, Packet, Pass, TcpSegment, Transport};
 use fullview_filter::rule::Side;
 use fullview_filter::ruleset::RuleSet;
@@ -149,6 +150,46 @@ fn nat_translates_out_and_back() {
     let Verdict::Translate(answer) = answer.verdict else { panic!("{answer:?}") };
     assert_eq!((answer.side, answer.address, answer.port), (Side::Source, ROUTER, 7000));
     assert_eq!(firewall.check(packet(Direction::In, 0, (INSIDE, 9), (OUTSIDE, 53))).verdict, Verdict::Pass);
+}
+
+/// A segment of the inner host on its way out, or of the outer one on its way in to the address of the router.
+fn translated(inner: bool, port: u16, flags: u8) -> Packet {
+    let ends = packet(Direction::Out, 1, (INSIDE, 9), (OUTSIDE, 80));
+    let answer = packet(Direction::In, 1, (OUTSIDE, 80), (ROUTER, port));
+    let transport = Transport::Tcp(TcpSegment { flags, window: 1000, ..TcpSegment::default() });
+    Packet { protocol: TCP, transport, ..if inner { ends } else { answer } }
+}
+
+#[test]
+fn mappings_of_nat_live_as_long_as_those_of_libalias() {
+    let script = "nat 1 config if wan0 same_ports\nadd nat 1 ip from any to any via wan0\n";
+    let back = |firewall: &mut Firewall, answer, pause| {
+        firewall.now += pause;
+        matches!(firewall.check(answer).verdict, Verdict::Translate(_))
+    };
+    let answer = packet(Direction::In, 1, (OUTSIDE, 53), (ROUTER, 9));
+    for (pause, lives) in [(59_999, true), (60_000, false)] {
+        let mut firewall = Firewall::new(script);
+        firewall.check(packet(Direction::Out, 1, (INSIDE, 9), (OUTSIDE, 53)));
+        assert_eq!(back(&mut firewall, answer, pause), lives, "UDP after {pause} ms");
+    }
+    let established = [(true, SYN), (false, SYN | ACK), (true, ACK)];
+    let closing = [established.as_slice(), &[(true, FIN | ACK)]].concat();
+    let closed = [closing.as_slice(), &[(false, FIN | ACK), (true, ACK)]].concat();
+    for (segments, timeout) in [
+        (&established[..1], 300_000),
+        (&established[..], 86_400_000),
+        (&closing[..], 90_000),
+        (&closed[..], 10_000),
+    ] {
+        for (pause, lives) in [(timeout - 1, true), (timeout, false)] {
+            let mut firewall = Firewall::new(script);
+            for (inner, flags) in segments {
+                firewall.check(translated(*inner, 9, *flags));
+            }
+            assert_eq!(back(&mut firewall, translated(false, 9, ACK), pause), lives, "{segments:?} {pause}");
+        }
+    }
 }
 
 #[test]
