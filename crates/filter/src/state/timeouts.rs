@@ -50,12 +50,14 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    /// ipfw's defaults: the variables `net.inet.ip.fw.dyn_*_lifetime` of ipfw(8).
+    /// ipfw's defaults: the variables `net.inet.ip.fw.dyn_*_lifetime` of ipfw(8). FreeBSD asks the ends of an idle
+    /// connection whether it is still there (`dyn_keepalive`) and keeps its state if they answer. This filter sends nothing
+    /// of its own, so an established connection has the time of RFC 5382 (REQ-5), two hours and four minutes.
     pub fn ipfw() -> Self {
         Timeouts {
             tcp_first: 20_000,
             tcp_opening: 20_000,
-            tcp_established: 300_000,
+            tcp_established: 7_440_000,
             tcp_closing: 300_000,
             tcp_finwait: 1_000,
             tcp_closed: 1_000,

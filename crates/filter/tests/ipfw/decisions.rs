@@ -193,6 +193,24 @@ fn mappings_of_nat_live_as_long_as_those_of_libalias() {
 }
 
 #[test]
+fn an_established_connection_lives_two_hours_and_four_minutes_without_segments() {
+    for (pause, lives) in [(7_439_999, true), (7_440_000, false)] {
+        let mut firewall = Firewall::new("add check-state\nadd allow tcp from any to any setup keep-state");
+        let segment = |forward: bool, flags| {
+            let (inner, outer) = ((INSIDE, 9), (OUTSIDE, 80));
+            let (source, destination) = if forward { (inner, outer) } else { (outer, inner) };
+            let transport = Transport::Tcp(TcpSegment { flags, ..TcpSegment::default() });
+            Packet { protocol: TCP, transport, ..packet(Direction::In, 0, source, destination) }
+        };
+        for (forward, flags) in [(true, SYN), (false, SYN | ACK), (true, ACK)] {
+            assert_eq!(firewall.check(segment(forward, flags)).verdict, Verdict::Pass);
+        }
+        firewall.now += pause;
+        assert_eq!(firewall.check(segment(false, ACK)).verdict == Verdict::Pass, lives, "{pause}");
+    }
+}
+
+#[test]
 fn fragments_make_no_states_by_which_whole_packets_pass() {
     let mut firewall = Firewall::new(
         "add 100 check-state\nadd 3000 allow ip from any to any frag keep-state\nadd 4000 deny ip from any to any",
