@@ -26,7 +26,7 @@ fn pf(sloppy: bool) -> RuleSetParts {
     let state = Some(StateOptions { tracking, source: Some(limits), ..StateOptions::default() });
     parts.rules = vec![CompiledRule { state, ..CompiledRule::new(RuleAction::Pass) }];
     let outside = Address::inet(0xcb00_7101);
-    let pool = AddressPool { ranges: vec![(outside, outside)], order: PoolOrder::Random, sticky: false };
+    let pool = AddressPool { ranges: vec![(outside, outside)], order: PoolOrder::Random };
     let ports = PortChoice::Free(PortRange { first: 50_000, last: 50_007 });
     let to = Translation { side: Side::Source, pool, ports, pass: false };
     parts.translations = vec![CompiledRule::new(RuleAction::Translate(Box::new(to)))];

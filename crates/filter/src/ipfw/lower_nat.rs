@@ -47,6 +47,6 @@ fn redirected(redirect: &NatRedirect, own: IpAddr) -> (Vec<Clause>, RuleAction) 
 
 fn translate(side: Side, address: IpAddr, ports: PortChoice) -> RuleAction {
     let address = address.into();
-    let pool = AddressPool { ranges: vec![(address, address)], order: PoolOrder::RoundRobin, sticky: false };
+    let pool = AddressPool { ranges: vec![(address, address)], order: PoolOrder::RoundRobin };
     RuleAction::Translate(Box::new(Translation { side, pool, ports, pass: true }))
 }

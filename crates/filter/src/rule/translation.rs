@@ -24,8 +24,6 @@ pub struct AddressPool {
     /// Ranges, both ends included. Those of the packet's family count.
     pub ranges: Vec<(Address, Address)>,
     pub order: PoolOrder,
-    /// A source keeps its address while it has states.
-    pub sticky: bool,
 }
 
 /// Which address of a pool a new flow gets.

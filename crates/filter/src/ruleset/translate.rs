@@ -161,7 +161,6 @@ mod tests {
         let pool = AddressPool {
             ranges: vec![(Address(5), Address(6)), (Address::inet(7), Address::inet(8))],
             order: PoolOrder::Random,
-            sticky: false,
         };
         for random in 0..10 {
             let chosen = address(&pool, &packet, Side::Source, random).unwrap();

@@ -18,7 +18,7 @@ fn translating(side: Side, address: Address, ports: PortChoice) -> Bench {
 
 fn translation(side: Side, address: Address, ports: PortChoice) -> RuleSetParts {
     let mut parts = RuleSetParts::new(Language::Pf);
-    let pool = AddressPool { ranges: vec![(address, address)], order: PoolOrder::RoundRobin, sticky: false };
+    let pool = AddressPool { ranges: vec![(address, address)], order: PoolOrder::RoundRobin };
     let to = Translation { side, pool, ports, pass: false };
     parts.translations = vec![CompiledRule::new(RuleAction::Translate(Box::new(to)))];
     parts

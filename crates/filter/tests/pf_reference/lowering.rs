@@ -110,6 +110,8 @@ fn what_cannot_be_enforced_is_refused() {
         ("no binat on em0 inet from 10.0.0.2 to any", "no binat"),
         ("nat on em0 inet from any to any -> <pool>", "<pool>"),
         ("nat on em0 inet from any to any -> 192.0.2.7 map-e-portset 6/8/5", "map-e-portset"),
+        ("nat on em0 inet from any to any -> 192.0.2.0/28 round-robin sticky-address", "sticky-address"),
+        ("rdr on em0 inet from any to any -> { 10.0.0.2, 10.0.0.3 } sticky-address", "source-hash"),
         ("set limit states 9\n set reassemble yes\npass", ":2:2: 'set reassemble yes'"),
         ("set syncookies always\npass", "syncookies"),
     ] {

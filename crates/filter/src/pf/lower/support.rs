@@ -2,6 +2,7 @@
 
 use crate::pf::config::{LoadedAnchor, PfConfig, PfOption, PfRules, PfSetting, Syncookies};
 use crate::pf::error::{PfError, PfResult};
+use crate::pf::pool::PfPool;
 use crate::pf::rule::{BlockReply, PfAction, PfRule, ScrubOptions};
 use crate::pf::state_options::{Flush, PfStateOptions, StateTimeout};
 
@@ -70,6 +71,15 @@ pub fn rule(rule: &PfRule) -> PfResult<()> {
             "ttl",
             "write return-rst alone",
         ),
+    ];
+    refuse(rule, &found)
+}
+
+/// The pool of a translation.
+pub fn pool(rule: &PfRule, pool: &PfPool) -> PfResult<()> {
+    let found = [
+        (pool.map_e.is_some(), "map-e-portset", "write a range of ports"),
+        (pool.sticky, "sticky-address", "a source always gets the same address with source-hash: write that"),
     ];
     refuse(rule, &found)
 }

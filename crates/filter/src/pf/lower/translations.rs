@@ -123,15 +123,8 @@ fn addresses(rule: &PfRule, pool: &PfPool, names: &PfNames) -> PfResult<AddressP
             "give the interface an address first",
         ));
     }
-    support_map_e(rule, pool)?;
-    Ok(AddressPool { ranges, order: order(pool), sticky: pool.sticky })
-}
-
-fn support_map_e(rule: &PfRule, pool: &PfPool) -> PfResult<()> {
-    match pool.map_e {
-        Some(_) => Err(PfError::refused(&rule.position, "map-e-portset", "write a range of ports")),
-        None => Ok(()),
-    }
+    support::pool(rule, pool)?;
+    Ok(AddressPool { ranges, order: order(pool) })
 }
 
 fn range(rule: &PfRule, address: &PfAddress, names: &PfNames) -> PfResult<Vec<(Address, Address)>> {
