@@ -40,7 +40,8 @@ fn redirected(redirect: &NatRedirect, own: IpAddr) -> (Vec<Clause>, RuleAction) 
     if let Some((protocol, (first, last), to)) = redirect.ports {
         clauses.push(Clause::of(Test::Protocol([protocol].into_iter().collect())));
         clauses.push(Clause::of(Test::DestinationPort(PortRange { first, last })));
-        ports = PortChoice::Shift { from: first, to };
+        let last = to.saturating_add(last.saturating_sub(first));
+        ports = PortChoice::Shift { from: first, to: PortRange { first: to, last } };
     }
     (clauses, translate(Side::Destination, redirect.host, ports))
 }

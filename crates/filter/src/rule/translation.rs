@@ -44,8 +44,8 @@ pub enum PortChoice {
     Keep,
     /// A free one of these.
     Free(PortRange),
-    /// `to` for `from`, the port after `to` for the one after `from`, and so on.
-    Shift { from: u16, to: u16 },
+    /// The first of `to` for `from`, the next one for the port after `from`, and so on; after the last comes the first again.
+    Shift { from: u16, to: PortRange },
     /// This one.
     Fixed(u16),
 }

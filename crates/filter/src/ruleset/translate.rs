@@ -4,7 +4,7 @@ use super::evaluation::Evaluation;
 use crate::address::Address;
 use crate::packet::protocol::has_ports;
 use crate::packet::{Direction, Packet, Transport};
-use crate::rule::{AddressPool, PoolOrder, PortChoice, RuleAction, Side, Translation};
+use crate::rule::{AddressPool, PoolOrder, PortChoice, PortRange, RuleAction, Side, Translation};
 use crate::state::FlowKey;
 use crate::verdict::{DropReason, Rewrite};
 
@@ -94,14 +94,17 @@ fn port(choice: PortChoice, packet: &Packet, side: Side, random: u64) -> u16 {
     }
     match choice {
         PortChoice::Keep => original,
-        PortChoice::Free(range) => {
-            let count = u64::from(range.last.saturating_sub(range.first)) + 1;
-            range.first + (random % count) as u16
-        }
+        PortChoice::Free(range) => nth(range, random),
         PortChoice::Shift { .. } | PortChoice::Fixed(_) if !has_ports(packet.protocol) => original,
-        PortChoice::Shift { from, to } => to.wrapping_add(original.wrapping_sub(from)),
+        PortChoice::Shift { from, to } => nth(to, original.wrapping_sub(from).into()),
         PortChoice::Fixed(port) => port,
     }
+}
+
+/// The port of a range with this number from zero; behind the last one they start again.
+fn nth(range: PortRange, number: u64) -> u16 {
+    let count = u64::from(range.last.saturating_sub(range.first)) + 1;
+    range.first + (number % count) as u16
 }
 
 fn address(pool: &AddressPool, packet: &Packet, side: Side, random: u64) -> Option<Address> {

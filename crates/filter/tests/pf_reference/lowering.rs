@@ -40,6 +40,11 @@ fn destinations_are_translated_on_the_way_in() {
     let rewrite = rewritten(rules, &arriving(83)).unwrap();
     assert_eq!((rewrite.side, rewrite.address, rewrite.port), (Side::Destination, address("10.0.0.2"), 8003));
     assert_eq!(rewritten(rules, &arriving(90)), None);
+    let shorter = "rdr pass on em0 inet proto udp from any to any port 80:89 -> 10.0.0.2 port 8000:8003";
+    let ports = [80, 83, 84, 89].map(|port| rewritten(shorter, &arriving(port)).unwrap().port);
+    assert_eq!(ports, [8000, 8003, 8000, 8001], "the ports of the rule, over and over");
+    let all = "rdr pass on em0 inet proto udp from any to any -> 10.0.0.2 port 8000:8003";
+    assert_eq!(rewritten(all, &arriving(6)).unwrap().port, 8002, "all ports, counted from zero");
     let fixed = "rdr pass on em0 inet proto udp from any to any port 80:89 -> 10.0.0.2 port 8080\nblock";
     assert_eq!(rewritten(fixed, &arriving(85)).unwrap().port, 8080);
     let blocked = "rdr on em0 inet proto udp from any to any port 80:89 -> 10.0.0.2 port 8080\nblock";

@@ -161,8 +161,9 @@ fn ports(rule: &PfRule, pool: &PfPool, side: Side) -> PortChoice {
         (PoolPorts::Default, Side::Source) => free(NAT_PORTS.0, NAT_PORTS.1),
         (PoolPorts::Range(first, last), Side::Source) => free(first, last),
         (PoolPorts::Range(first, last), Side::Destination) if first == last => PortChoice::Fixed(first),
-        (PoolPorts::Range(first, _), Side::Destination) => first_port(rule.to.port)
-            .map_or(PortChoice::Fixed(first), |from| PortChoice::Shift { from, to: first }),
+        (PoolPorts::Range(first, last), Side::Destination) => {
+            PortChoice::Shift { from: first_port(rule.to.port), to: PortRange { first, last } }
+        }
     }
 }
 
@@ -170,9 +171,10 @@ fn free(first: u16, last: u16) -> PortChoice {
     PortChoice::Free(PortRange { first, last })
 }
 
-fn first_port(test: Option<PortTest>) -> Option<u16> {
+/// The first destination port of a `rdr` rule, which names one port, a range, or none.
+fn first_port(test: Option<PortTest>) -> u16 {
     match test {
-        Some(NumberTest::Equal(port) | NumberTest::Range(port, _)) => Some(port),
-        _ => None,
+        Some(NumberTest::Equal(port) | NumberTest::Range(port, _)) => port,
+        _ => 0,
     }
 }
