@@ -42,7 +42,7 @@ pub const fn counterpart(family: Family, kind: u8) -> Option<u8> {
 
 /// Messages that quote the packet that they are about.
 #[inline(always)]
-const fn is_error(family: Family, kind: u8) -> bool {
+pub(super) const fn is_error(family: Family, kind: u8) -> bool {
     match family {
         Family::Inet => matches!(kind, 3 | 4 | 5 | 11 | 12),
         Family::Inet6 => matches!(kind, 1..=4),

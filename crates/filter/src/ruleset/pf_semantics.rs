@@ -4,7 +4,7 @@
 use super::create::{StateRequest, create, may_create};
 use super::evaluation::{Evaluation, Followed};
 use super::translate;
-use crate::packet::{Packet, Transport};
+use crate::packet::Packet;
 use crate::rule::{CompiledRule, FlowName, RuleAction, StateOptions};
 use crate::state::FlowKey;
 use crate::verdict::{DecidedBy, Decision, DropReason, Rewrite, Verdict};
@@ -16,11 +16,9 @@ const REFUSED: Decision =
 /// Decides about the packet.
 #[inline(always)]
 pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
-    // First, as errors between two hosts look like one flow, whatever they are about.
-    if matches!(&evaluation.packet.transport, Transport::Icmp(message) if !message.is_query)
-        && let Some(decision) = by_quoted(&mut evaluation)
-    {
-        return decision;
+    // Errors between two hosts look like one flow, whatever they are about: they have no state of their own.
+    if evaluation.packet.is_icmp_error() {
+        return by_quoted(&mut evaluation).unwrap_or_else(|| by_rules(evaluation));
     }
     match evaluation.follow_state(FlowName::ANY) {
         Followed::Valid(hit) => {
@@ -89,7 +87,7 @@ fn by_rule(
     let Some(options) = options(compiled, rewrite.is_some()) else {
         return Decision { verdict, rule: index, by: DecidedBy::Rule };
     };
-    if !may_create(evaluation) {
+    if evaluation.packet.is_icmp_error() || !may_create(evaluation) {
         return Decision { verdict: without_state(rewrite), rule: index, by: DecidedBy::Rule };
     }
     let request = StateRequest {

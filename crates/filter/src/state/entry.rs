@@ -288,7 +288,7 @@ impl HotState {
     }
 
     /// Whether an ICMP query is the one that the state began with, or its answer: other kinds, and requests from the other end,
-    /// are flows of their own.
+    /// are flows of their own. Errors come here for the flow that they quote.
     #[inline(always)]
     fn is_of_query(&self, packet: &Packet, forward: bool) -> bool {
         let Transport::Icmp(IcmpMessage { kind, is_query: true, .. }) = packet.transport else { return true };

@@ -106,7 +106,7 @@ fn a_query_lets_its_answers_in_and_nothing_else() {
     assert!(bench.passes(&back(0)));
 }
 
-/// Errors between two hosts have one key; the first one, about no flow, makes a state if the rules say so.
+/// Errors between two hosts have one key: the first one, about no flow, must leave no state that the second one finds.
 #[test]
 fn an_error_about_a_flow_is_translated_after_one_about_no_flow() {
     let mut parts = translation(Side::Source, OUTSIDE, PortChoice::Keep);
@@ -121,6 +121,7 @@ fn an_error_about_a_flow_is_translated_after_one_about_no_flow() {
         Packet { protocol: ICMP, transport: Transport::Icmp(message), quoted: Some(quoted), ..packet }
     };
     assert_eq!(bench.check(&error(OUTSIDE, 9)).verdict, Verdict::Pass);
+    assert_eq!(bench.states(), 0);
     let out = Packet::udp(pass(Direction::Out), (CLIENT.0, 1000), SERVER);
     assert_eq!(rewrite(bench.check(&out).verdict).address, OUTSIDE);
     let back = rewrite(bench.check(&error(OUTSIDE, 1000)).verdict);

@@ -104,6 +104,28 @@ fn an_icmp_error_passes_by_the_state_of_the_packet_that_it_quotes() {
     assert!(!bench.passes(&error));
 }
 
+/// Or an error would open the way for errors about any flow between two hosts.
+#[test]
+fn an_icmp_error_about_no_flow_passes_by_the_rules_and_makes_no_state() {
+    let mut bench = Bench::new(block_but(vec![], Some(StateOptions::default())));
+    let icmp = |kind, is_query, packet| Packet {
+        protocol: ICMP,
+        transport: Transport::Icmp(IcmpMessage { kind, code: 0, id: 0, is_query }),
+        source_port: 0,
+        destination_port: 0,
+        ..packet
+    };
+    for kind in [3, 4, 5, 11, 12] {
+        let made = bench.check(&icmp(kind, false, request()));
+        assert_eq!((made.verdict, made.by), (Verdict::Pass, DecidedBy::Rule), "{kind}");
+        assert_eq!(bench.states(), 0);
+        assert!(!bench.passes(&icmp(kind, false, reply())), "{kind}");
+    }
+    assert_eq!(bench.check(&icmp(8, true, request())).by, DecidedBy::NewState);
+    assert!(bench.passes(&icmp(0, true, reply())));
+    assert!(!bench.passes(&icmp(11, false, reply())), "the state of a query with the identifier zero");
+}
+
 #[test]
 fn the_last_rule_that_matches_wins_unless_one_is_quick() {
     let mut parts = RuleSetParts::new(Language::Pf);

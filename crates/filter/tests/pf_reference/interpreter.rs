@@ -53,6 +53,7 @@ impl<'a> Interpreter<'a> {
             return Expected { answer, tag: walk.tag, keeps_state: false };
         };
         let may_open = match packet.fragment {
+            _ if is_error(packet) => false,
             Fragment::Whole => true,
             Fragment::First { .. } => !name_fragments(&self.config.rules.filter),
             Fragment::Later { .. } => false,
@@ -171,6 +172,15 @@ fn name_fragments(rules: &[PfRule]) -> bool {
     rules.iter().any(|rule| {
         rule.options.fragment || matches!(&rule.action, PfAction::Anchor(call) if name_fragments(&call.body))
     })
+}
+
+/// Whether it is an ICMP error, which belongs to the flow that it quotes.
+fn is_error(packet: &Packet) -> bool {
+    match (packet.transport, packet.family) {
+        (Transport::Icmp(message), Family::Inet) => [3, 4, 5, 11, 12].contains(&message.kind),
+        (Transport::Icmp(message), Family::Inet6) => (1..=4).contains(&message.kind),
+        _ => false,
+    }
 }
 
 fn is_later(packet: &Packet) -> bool {
