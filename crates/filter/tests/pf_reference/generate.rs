@@ -97,7 +97,7 @@ fn rule(words: Words, more: Words) -> BoxedStrategy<String> {
     parts.extend(head());
     parts.push(selection());
     parts.push(sometimes(more));
-    parts.push(sometimes(&["tag A", "tag B", "tos 0x10", "max-pkt-size 100", "received-on em1"]));
+    parts.push(sometimes(&["tag A", "tag B", "tos 0x10", "tos 0x12", "max-pkt-size 100", "received-on em1"]));
     parts.push(sometimes(&["tagged A", "! tagged A", "tagged B"]));
     joined(parts)
 }
@@ -165,7 +165,7 @@ pub fn packet() -> impl Strategy<Value = Packet> {
         select(&[(8_u8, 0_u8), (128, 0), (129, 0), (3, 0), (1, 1)][..]),
     );
     let rest = (
-        select(&[0_u8, 0x10][..]),
+        select(&[0_u8, 0x10, 0x12][..]),
         select(&[60_u16, 100, 101, 1500][..]),
         prop::bool::weighted(0.1),
         0..10_u8,

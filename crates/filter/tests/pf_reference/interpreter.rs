@@ -220,7 +220,7 @@ fn header(rule: &PfRule, packet: &Packet) -> bool {
     let options = &rule.options;
     flags
         && icmp
-        && options.tos.is_none_or(|tos| packet.tos == tos)
+        && options.tos.is_none_or(|tos| packet.tos & 0xfc == tos)
         && options.max_packet_size.is_none_or(|size| packet.length <= size)
         && (!options.fragment || packet.fragment != Fragment::Whole)
 }

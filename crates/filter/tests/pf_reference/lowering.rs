@@ -78,6 +78,15 @@ fn options_become_timeouts_limits_and_interfaces() {
 }
 
 #[test]
+fn a_type_of_service_matches_whatever_its_bits_of_congestion_say() {
+    let rules = lowered("block\npass tos 0x10").unwrap();
+    let of = |tos| Packet { tos, ..packet(Direction::In, ("10.0.0.2", 5000), ("198.51.100.1", 53)) };
+    for (tos, passes) in [(0x10, true), (0x11, true), (0x12, true), (0x13, true), (0x14, false), (0, false)] {
+        assert_eq!(decide(&rules, &of(tos)).0.verdict == Verdict::Pass, passes, "{tos:#x}");
+    }
+}
+
+#[test]
 fn anchors_find_the_rules_that_are_loaded_for_them() {
     let main = "block\nanchor \"web/*\" in\nanchor \"mail\"\nload anchor \"web/one\" from \"one\"\nload anchor mail from \"mail\"";
     let files = [

@@ -7,6 +7,9 @@ use crate::pf::lower::peers::peer;
 use crate::pf::rule::{FlagTest, InterfaceTest, PfRule};
 use crate::rule::{ByteSet, Clause, FragmentTest, InterfaceSet, Literal, Side, Test};
 
+/// The bits of the type of service by which routers mark congestion (RFC 3168): pf leaves them out of the comparison.
+const ECN: u8 = 3;
+
 /// The conditions of a rule of any kind.
 pub fn clauses(rule: &PfRule, names: &mut PfNames) -> PfResult<Vec<Clause>> {
     let mut clauses = head(rule, names);
@@ -41,7 +44,7 @@ fn header(rule: &PfRule) -> Vec<Clause> {
         clauses.push(Clause::of(Test::IcmpType(ByteSet::from_iter([test.kind]))));
         clauses.extend(test.code.map(|code| Clause::of(Test::IcmpCode(code))));
     }
-    clauses.extend(rule.options.tos.map(|value| Clause::of(Test::Tos { value, mask: u8::MAX })));
+    clauses.extend(rule.options.tos.map(|value| Clause::of(Test::Tos { value, mask: !ECN })));
     clauses.extend(rule.options.max_packet_size.map(|size| Clause::of(Test::Length(0, size))));
     clauses.extend(rule.options.fragment.then(|| Clause::of(Test::Fragment(FragmentTest::Any))));
     clauses
