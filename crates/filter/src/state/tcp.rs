@@ -57,6 +57,8 @@ pub(super) fn track(state: &mut HotState, from: usize, segment: &TcpSegment) -> 
 /// The segment's place among sequence numbers, corrected for those that carry none.
 struct Span {
     first: u32,
+    /// The sequence number after its data: a FIN may stand behind a full window, as in pf.
+    data_end: u32,
     end: u32,
     ack: u32,
 }
@@ -123,12 +125,12 @@ fn span(source: &Peer, target: &Peer, segment: &TcpSegment) -> Span {
     // Some systems reset with an acknowledgement of zero.
     let resets_zero = segment.flags & RST != 0 && segment.ack == 0;
     let ack = if has_ack && !resets_zero { segment.ack } else { target.sent };
-    let end = end(segment);
+    let (end, fin) = (end(segment), u32::from(segment.flags & FIN != 0));
     // A segment without data may lie anywhere, as keepalives and resets do; other tests decide.
     if segment.seq == end {
-        return Span { first: source.sent, end: source.sent, ack };
+        return Span { first: source.sent, data_end: data_sent(source), end: source.sent, ack };
     }
-    Span { first: segment.seq, end, ack }
+    Span { first: segment.seq, data_end: end.wrapping_sub(fin), end, ack }
 }
 
 #[inline(always)]
@@ -136,8 +138,8 @@ fn fits(source: &Peer, target: &Peer, segment: &TcpSegment, span: &Span, shifts:
     let repeatable = u32::from(target.window) << shifts.1;
     let ahead = span.ack.wrapping_sub(target.sent) as i32;
     let exact = segment.seq.wrapping_sub(source.sent).wrapping_add(1) <= 2;
-    !after(span.end, source.limit)
-        && !after(source.sent.wrapping_sub(repeatable), span.first)
+    !after(span.data_end, source.limit)
+        && !after(data_sent(source).wrapping_sub(repeatable), span.first)
         && ahead <= ACK_SLACK as i32
         && -i64::from(ahead) <= i64::from(ACK_SLACK) << shifts.0
         && (segment.flags & RST == 0 || exact)
@@ -149,7 +151,7 @@ fn fits_loosely(source: &Peer, target: &Peer, span: &Span) -> bool {
     let unsure =
         target.phase < Phase::Opened || target.phase >= Phase::Finished || source.phase >= Phase::Finished;
     unsure
-        && !after(span.end, source.limit.wrapping_add(ACK_SLACK))
+        && !after(span.data_end, source.limit.wrapping_add(ACK_SLACK))
         && !after(source.sent.wrapping_sub(ACK_SLACK), span.first)
 }
 
@@ -189,6 +191,12 @@ fn end(segment: &TcpSegment) -> u32 {
     segment.seq.wrapping_add(u32::from(segment.payload)).wrapping_add(control)
 }
 
+/// The sequence number after the last byte that an end has sent, before its FIN.
+#[inline(always)]
+fn data_sent(peer: &Peer) -> u32 {
+    peer.sent.wrapping_sub(u32::from(peer.phase >= Phase::Closing))
+}
+
 /// Whether sequence number `a` lies after `b` (RFC 9293, section 3.4).
 #[inline(always)]
 fn after(a: u32, b: u32) -> bool {
@@ -207,5 +215,5 @@ pub(super) fn was_sent(state: &HotState, from: usize, seq: u32) -> bool {
     let none = TcpSegment::default();
     let (_, shift) = shifts(&source, &target, &none, state.is_midstream());
     let repeatable = u32::from(target.window) << shift;
-    state.is_sloppy() || !after(seq, source.limit) && !after(source.sent.wrapping_sub(repeatable), seq)
+    state.is_sloppy() || !after(seq, source.limit) && !after(data_sent(&source).wrapping_sub(repeatable), seq)
 }

@@ -52,6 +52,22 @@ fn segments_outside_the_windows_are_dropped() {
     assert!(send(&mut bench, C, ACK, 101, 5001, 10), "what was dropped has changed nothing");
 }
 
+/// The sender of a FIN need not wait for the window, in which it takes no room (pf does the same).
+#[test]
+fn a_fin_may_stand_behind_a_full_window() {
+    let mut bench = bench(Tracking::Strict);
+    handshake(&mut bench);
+    assert!(!send(&mut bench, C, FIN | ACK, 101, 5001, 1001), "data beyond the window");
+    assert!(send(&mut bench, C, FIN | ACK, 101, 5001, 1000));
+    assert!(send(&mut bench, C, ACK, 1102, 5001, 0), "an acknowledgement after the FIN");
+    assert!(send(&mut bench, C, FIN | ACK, 101, 5001, 1000), "a repetition");
+    assert!(!send(&mut bench, C, ACK, 1102, 5001, 1), "data after the FIN");
+    assert!(send(&mut bench, S, FIN | ACK, 5001, 1102, 0));
+    assert!(send(&mut bench, C, ACK, 1102, 5002, 0));
+    bench.now += 90_001;
+    assert!(!send(&mut bench, C, ACK, 1102, 5002, 0), "both ends are closed");
+}
+
 #[test]
 fn a_reset_must_be_exact() {
     let mut bench = bench(Tracking::Strict);
