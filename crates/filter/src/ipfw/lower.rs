@@ -196,8 +196,13 @@ impl Lowering<'_> {
             }
             IpfwKeep::Limit { source, source_port, destination, destination_port, most, flow } => {
                 let (source_port, destination_port) = (*source_port, *destination_port);
-                let mask =
-                    FlowMask { source: *source, destination: *destination, source_port, destination_port };
+                let mask = FlowMask {
+                    source: *source,
+                    destination: *destination,
+                    source_port,
+                    destination_port,
+                    protocol: true,
+                };
                 let limits = SourceLimits { max_states: Some(*most), ..SourceLimits::by(mask) };
                 StateOptions {
                     flow: self.flow(flow),

@@ -72,10 +72,16 @@ pub struct FlowMask {
     pub destination: bool,
     pub source_port: bool,
     pub destination_port: bool,
+    pub protocol: bool,
 }
 
 impl FlowMask {
-    /// Only the source address, as in pf.
-    pub const SOURCE: FlowMask =
-        FlowMask { source: true, destination: false, source_port: false, destination_port: false };
+    /// Only the source address, with all protocols together, as in pf.
+    pub const SOURCE: FlowMask = FlowMask {
+        source: true,
+        destination: false,
+        source_port: false,
+        destination_port: false,
+        protocol: false,
+    };
 }

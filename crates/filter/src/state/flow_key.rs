@@ -53,10 +53,14 @@ impl FlowKey {
         }
     }
 
-    /// The key without addresses and ports.
-    pub(super) const fn nothing(self) -> Self {
-        FlowKey { source: Address(0), destination: Address(0), source_port: 0, destination_port: 0, ..self }
-    }
+    /// The key without addresses, ports and a protocol.
+    pub(super) const NOTHING: FlowKey = FlowKey {
+        source: Address(0),
+        destination: Address(0),
+        source_port: 0,
+        destination_port: 0,
+        protocol: 0,
+    };
 
     /// The key of packets that go the other way.
     #[inline]

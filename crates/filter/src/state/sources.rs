@@ -16,7 +16,7 @@ pub struct SourceKey {
 impl SourceKey {
     /// The key of a flow; parts that the mask leaves out are zero.
     pub fn new(flow: FlowKey, mask: FlowMask, rule: u32) -> Self {
-        let mut masked = flow.nothing();
+        let mut masked = FlowKey::NOTHING;
         if mask.source {
             masked.source = flow.source;
         }
@@ -28,6 +28,9 @@ impl SourceKey {
         }
         if mask.destination_port {
             masked.destination_port = flow.destination_port;
+        }
+        if mask.protocol {
+            masked.protocol = flow.protocol;
         }
         SourceKey { flow: masked, rule }
     }

@@ -35,6 +35,15 @@ fn a_source_has_only_so_many_states() {
 }
 
 #[test]
+fn the_states_of_a_source_count_for_all_protocols_together() {
+    let limits = SourceLimits { max_states: Some(2), ..SourceLimits::by(FlowMask::SOURCE) };
+    let mut bench = Bench::new(limited(limits));
+    let of = |protocol| Packet { protocol, source_port: 0, destination_port: 0, ..from(1, 0) };
+    assert!(bench.passes(&from(1, 1)) && bench.passes(&of(47)));
+    assert_eq!(bench.check(&of(50)).verdict, Verdict::Drop(DropReason::SourceLimit));
+}
+
+#[test]
 fn a_source_has_only_so_many_connections_and_is_reported_beyond() {
     let limits = SourceLimits {
         max_connections: Some(1),

@@ -1,8 +1,8 @@
 use fullview_filter::address::Address;
 use fullview_filter::interfaces::{FilterInterface, Interfaces};
 use fullview_filter::ipfw::IpfwConfig;
-use fullview_filter::packet::protocol::TCP;
 use fullview_filter::packet::protocol::tcp::{ACK, FIN, SYN};
+use fullview_filter::packet::protocol::{TCP, UDP};
 use fullview_filter::packet::{Direction, Fragment, Packet, Pass, TcpSegment, Transport};
 use fullview_filter::rule::Side;
 use fullview_filter::ruleset::RuleSet;
@@ -68,6 +68,15 @@ fn a_kept_state_serves_both_passes_and_both_directions() {
         Verdict::Drop(DropReason::Rule),
         "a UDP state lives ten seconds"
     );
+}
+
+#[test]
+fn a_limit_counts_each_protocol_for_itself() {
+    let mut firewall = Firewall::new("add allow ip from any to any limit src-addr 1");
+    let of = |protocol, port| Packet { protocol, ..packet(Direction::In, 0, (INSIDE, port), (OUTSIDE, 53)) };
+    assert_eq!(firewall.check(of(UDP, 1)).by, DecidedBy::NewState);
+    assert_eq!(firewall.check(of(UDP, 2)).verdict, Verdict::Drop(DropReason::SourceLimit));
+    assert_eq!(firewall.check(of(47, 0)).by, DecidedBy::NewState, "another protocol");
 }
 
 #[test]
