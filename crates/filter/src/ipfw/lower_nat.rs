@@ -17,12 +17,20 @@ const PORTS: PortRange = PortRange { first: 0x8000, last: 0xffff };
 /// interface of the instance has no address.
 pub(super) fn actions(nat: &NatInstance, interfaces: &Interfaces) -> Option<Vec<(Vec<Clause>, RuleAction)>> {
     let own = nat.address.or_else(|| first_address(nat.interface.as_deref()?, interfaces))?;
-    let redirects = nat.redirects.iter().map(|redirect| redirected(redirect, own));
+    let inwards = nat.redirects.iter().map(|redirect| redirected(redirect, own));
     let ports = if nat.same_ports { PortChoice::Keep } else { PortChoice::Free(PORTS) };
+    let outwards = nat.redirects.iter().filter_map(|redirect| published(redirect, ports));
     let source = (Vec::new(), translate(Side::Source, own, ports));
     let inward = vec![Clause::of(Test::Direction(Direction::In))];
     let denied = nat.deny_in.then_some((inward, RuleAction::Block));
-    Some(redirects.chain([source]).chain(denied).chain([(Vec::new(), RuleAction::Pass)]).collect())
+    Some(
+        inwards
+            .chain(outwards)
+            .chain([source])
+            .chain(denied)
+            .chain([(Vec::new(), RuleAction::Pass)])
+            .collect(),
+    )
 }
 
 fn first_address(interface: &str, interfaces: &Interfaces) -> Option<IpAddr> {
@@ -44,6 +52,14 @@ fn redirected(redirect: &NatRedirect, own: IpAddr) -> (Vec<Clause>, RuleAction) 
         ports = PortChoice::Shift { from: first, to: PortRange { first: to, last } };
     }
     (clauses, translate(Side::Destination, redirect.host, ports))
+}
+
+/// What a host behind an address of its own sends: it leaves with that address (libalias(3), `LibAliasRedirectAddr`).
+fn published(redirect: &NatRedirect, ports: PortChoice) -> Option<(Vec<Clause>, RuleAction)> {
+    let alias = redirect.alias.filter(|_| redirect.ports.is_none())?;
+    let host = AddressMatch::single(redirect.host.into());
+    let clauses = vec![Clause::of(Test::Direction(Direction::Out)), Clause::of(Test::Source(host))];
+    Some((clauses, translate(Side::Source, alias, ports)))
 }
 
 fn translate(side: Side, address: IpAddr, ports: PortChoice) -> RuleAction {

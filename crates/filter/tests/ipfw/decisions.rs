@@ -161,6 +161,28 @@ fn nat_translates_out_and_back() {
     assert_eq!(firewall.check(packet(Direction::In, 0, (INSIDE, 9), (OUTSIDE, 53))).verdict, Verdict::Pass);
 }
 
+#[test]
+fn a_host_with_an_address_of_its_own_leaves_with_it() {
+    let script = "nat 1 config if wan0 redirect_addr 10.0.0.1 203.0.113.9 redirect_port udp 10.0.0.2:5000 7000\n\
+                  add nat 1 ip from any to any via wan0\n";
+    let mut firewall = Firewall::new(script);
+    let (own, other) = (Address::inet(0xcb00_7109), Address::inet(0x0a00_0002));
+    let rewrite = |firewall: &mut Firewall, packet| match firewall.check(packet).verdict {
+        Verdict::Translate(rewrite) => rewrite,
+        other => panic!("{other:?}"),
+    };
+    let out = rewrite(&mut firewall, packet(Direction::Out, 1, (INSIDE, 9), (OUTSIDE, 53)));
+    assert_eq!((out.side, out.address), (Side::Source, own));
+    let back = rewrite(&mut firewall, packet(Direction::In, 1, (OUTSIDE, 53), (own, out.port)));
+    assert_eq!((back.side, back.address, back.port), (Side::Destination, INSIDE, 9));
+    let arriving = rewrite(&mut firewall, packet(Direction::In, 1, (OUTSIDE, 1), (own, 2)));
+    assert_eq!((arriving.side, arriving.address, arriving.port), (Side::Destination, INSIDE, 2));
+    let answer = rewrite(&mut firewall, packet(Direction::Out, 1, (INSIDE, 2), (OUTSIDE, 1)));
+    assert_eq!((answer.side, answer.address, answer.port), (Side::Source, own, 2));
+    let others = rewrite(&mut firewall, packet(Direction::Out, 1, (other, 5000), (OUTSIDE, 53)));
+    assert_eq!(others.address, ROUTER, "redirected ports are for packets that arrive");
+}
+
 /// A segment of the inner host on its way out, or of the outer one on its way in to the address of the router.
 fn translated(inner: bool, port: u16, flags: u8) -> Packet {
     let ends = packet(Direction::Out, 1, (INSIDE, 9), (OUTSIDE, 80));
