@@ -18,7 +18,7 @@ const PORTS: PortRange = PortRange { first: 0x8000, last: 0xffff };
 pub(super) fn actions(nat: &NatInstance, interfaces: &Interfaces) -> Option<Vec<(Vec<Clause>, RuleAction)>> {
     let own = nat.address.or_else(|| first_address(nat.interface.as_deref()?, interfaces))?;
     let inwards = nat.redirects.iter().map(|redirect| redirected(redirect, own));
-    let ports = if nat.same_ports { PortChoice::Keep } else { PortChoice::Free(PORTS) };
+    let ports = if nat.same_ports { PortChoice::KeepOrFree(PORTS) } else { PortChoice::Free(PORTS) };
     let outwards = nat.redirects.iter().filter_map(|redirect| published(redirect, ports));
     let source = (Vec::new(), translate(Side::Source, own, ports));
     let inward = vec![Clause::of(Test::Direction(Direction::In))];

@@ -44,6 +44,8 @@ pub enum PortChoice {
     Keep,
     /// A free one of these.
     Free(PortRange),
+    /// The original one if it is free, else a free one of these.
+    KeepOrFree(PortRange),
     /// The first of `to` for `from`, the next one for the port after `from`, and so on; after the last comes the first again.
     Shift { from: u16, to: PortRange },
     /// This one.

@@ -55,27 +55,44 @@ pub(super) fn side_of(direction: Direction) -> Side {
 /// Chooses an address and a free port, and gives both to the packet, so that filter rules see them.
 pub(super) fn choose(evaluation: &mut Evaluation<'_>, to: &Translation) -> Result<Chosen, DropReason> {
     let original = *evaluation.packet;
-    for _ in 0..TRIES {
+    let tries = if has_choice(to, &original) { TRIES } else { 1 };
+    for tried in 0..tries {
         let random = evaluation.worker.random();
         let address = address(&to.pool, &original, to.side, random).ok_or(DropReason::NoPort)?;
-        let port = port(to.ports, &original, to.side, random >> 32);
+        let port = port(of_try(to.ports, tried), &original, to.side, random >> 32);
         apply(evaluation.packet, to.side, address, port);
         let answers = FlowKey::of(evaluation.packet).reversed();
         if !evaluation.worker.states.is_taken(&answers) {
             let rewrite = Rewrite { side: to.side, address, port, quoted: false };
             return Ok(Chosen { rewrite, passes: to.pass });
         }
-        if !has_choice(to) {
-            break;
-        }
     }
     *evaluation.packet = original;
     Err(DropReason::NoPort)
 }
 
-fn has_choice(to: &Translation) -> bool {
-    matches!(to.ports, PortChoice::Free(_))
-        || matches!(to.pool.order, PoolOrder::RoundRobin | PoolOrder::Random)
+/// Whether another try may lead to another address or port.
+fn has_choice(to: &Translation, packet: &Packet) -> bool {
+    let ports = match to.ports {
+        PortChoice::Free(_) | PortChoice::KeepOrFree(_) => has_port(packet),
+        PortChoice::Keep | PortChoice::Shift { .. } | PortChoice::Fixed(_) => false,
+    };
+    let addresses = matches!(to.pool.order, PoolOrder::RoundRobin | PoolOrder::Random);
+    ports || addresses && count(&to.pool, packet) > 1
+}
+
+/// How the port is chosen in a try: the original one stands for itself once.
+fn of_try(ports: PortChoice, tried: u32) -> PortChoice {
+    match ports {
+        PortChoice::KeepOrFree(_) if tried == 0 => PortChoice::Keep,
+        PortChoice::KeepOrFree(range) => PortChoice::Free(range),
+        others => others,
+    }
+}
+
+/// Whether the packet shows a port, or an identifier that takes its place.
+fn has_port(packet: &Packet) -> bool {
+    has_ports(packet.protocol) || packet.icmp().is_some_and(|message| message.is_query)
 }
 
 /// The port and address of an end.
@@ -94,7 +111,7 @@ fn port(choice: PortChoice, packet: &Packet, side: Side, random: u64) -> u16 {
     }
     match choice {
         PortChoice::Keep => original,
-        PortChoice::Free(range) => nth(range, random),
+        PortChoice::Free(range) | PortChoice::KeepOrFree(range) => nth(range, random),
         PortChoice::Shift { .. } | PortChoice::Fixed(_) if !has_ports(packet.protocol) => original,
         PortChoice::Shift { from, to } => nth(to, original.wrapping_sub(from).into()),
         PortChoice::Fixed(port) => port,
@@ -108,8 +125,7 @@ fn nth(range: PortRange, number: u64) -> u16 {
 }
 
 fn address(pool: &AddressPool, packet: &Packet, side: Side, random: u64) -> Option<Address> {
-    let of_family = |range: &&(Address, Address)| range.0.family() == packet.family;
-    let count = pool.ranges.iter().filter(of_family).map(size).fold(0, u128::saturating_add);
+    let count = count(pool, packet);
     if count == 0 {
         return None;
     }
@@ -120,13 +136,24 @@ fn address(pool: &AddressPool, packet: &Packet, side: Side, random: u64) -> Opti
         PoolOrder::Bitmask => original.0 % count,
     };
     let mut left = chosen;
-    for range in pool.ranges.iter().filter(of_family) {
+    for range in of_family(pool, packet) {
         if left < size(range) {
             return Some(Address(range.0.0 + left));
         }
         left -= size(range);
     }
     None
+}
+
+/// The ranges of the packet's family.
+fn of_family<'a>(pool: &'a AddressPool, packet: &Packet) -> impl Iterator<Item = &'a (Address, Address)> {
+    let family = packet.family;
+    pool.ranges.iter().filter(move |range| range.0.family() == family)
+}
+
+/// How many addresses of the packet's family the pool has.
+fn count(pool: &AddressPool, packet: &Packet) -> u128 {
+    of_family(pool, packet).map(size).fold(0, u128::saturating_add)
 }
 
 fn size(range: &(Address, Address)) -> u128 {
@@ -168,6 +195,24 @@ mod tests {
         for random in 0..10 {
             let chosen = address(&pool, &packet, Side::Source, random).unwrap();
             assert_eq!(chosen.family(), Family::Inet);
+        }
+    }
+    #[test]
+    fn another_try_needs_another_address_or_port() {
+        let pass = crate::packet::Pass { direction: Direction::Out, interface: 1, received_on: 2 };
+        let packet = Packet::udp(pass, (Address::inet(1), 1000), (Address::inet(9), 53));
+        let (one, two) = ((Address::inet(7), Address::inet(7)), (Address::inet(7), Address::inet(8)));
+        let free = PortChoice::KeepOrFree(PortRange { first: 1, last: 2 });
+        for (range, ports, protocol, expected) in [
+            (one, PortChoice::Keep, packet.protocol, false),
+            (two, PortChoice::Keep, packet.protocol, true),
+            (one, free, packet.protocol, true),
+            (one, free, 47, false),
+        ] {
+            let pool = AddressPool { ranges: vec![range], order: PoolOrder::RoundRobin };
+            let to = Translation { side: Side::Source, pool, ports, pass: true };
+            let packet = Packet { protocol, ..packet };
+            assert_eq!(has_choice(&to, &packet), expected, "{to:?} {protocol}");
         }
     }
 }

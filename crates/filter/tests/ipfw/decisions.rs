@@ -162,6 +162,27 @@ fn nat_translates_out_and_back() {
 }
 
 #[test]
+fn same_ports_keeps_a_port_unless_another_flow_has_it() {
+    let mut firewall =
+        Firewall::new("nat 1 config if wan0 same_ports\nadd nat 1 ip from any to any via wan0\n");
+    let hosts = (1..=20).map(|last| Address::inet(0x0a00_0000 | last));
+    let ports: Vec<_> = hosts
+        .map(|host| match firewall.check(packet(Direction::Out, 1, (host, 9), (OUTSIDE, 53))).verdict {
+            Verdict::Translate(rewrite) => rewrite.port,
+            other => panic!("{host:?}: {other:?}"),
+        })
+        .collect();
+    assert_eq!(ports[0], 9);
+    assert!(ports[1..].iter().all(|port| *port >= 0x8000), "{ports:?}");
+    let gre = |last: u32| Packet {
+        protocol: 47,
+        ..packet(Direction::Out, 1, (Address::inet(0x0a00_0000 | last), 0), (OUTSIDE, 0))
+    };
+    assert!(matches!(firewall.check(gre(1)).verdict, Verdict::Translate(_)));
+    assert_eq!(firewall.check(gre(2)).verdict, Verdict::Drop(DropReason::NoPort), "it has no ports");
+}
+
+#[test]
 fn a_host_with_an_address_of_its_own_leaves_with_it() {
     let script = "nat 1 config if wan0 redirect_addr 10.0.0.1 203.0.113.9 redirect_port udp 10.0.0.2:5000 7000\n\
                   add nat 1 ip from any to any via wan0\n";
