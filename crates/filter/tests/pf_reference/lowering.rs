@@ -136,6 +136,17 @@ fn what_cannot_be_enforced_is_refused() {
 }
 
 #[test]
+fn limits_that_take_too_much_memory_are_refused() {
+    for name in ["src-nodes", "frags"] {
+        let rules = |most: u32| format!("set skip on lo0\nset limit {{ {name} {most}, states 5 }}\npass");
+        let error = lowered(&rules(u32::MAX)).unwrap_err().to_string();
+        let expected = format!("'set limit {name} 4294967295' takes too much memory; 16777216 are possible");
+        assert!(error.starts_with("rules:2:") && error.ends_with(&expected), "{error}");
+        assert!(lowered(&rules(1 << 24)).is_ok());
+    }
+}
+
+#[test]
 fn files_of_anchors_have_no_other_rules_than_filter_rules() {
     let main = "load anchor \"a\" from \"a\"";
     for file in ["nat on em0 inet from any to any -> 192.0.2.7", "scrub in", "load anchor \"b\" from \"b\""] {

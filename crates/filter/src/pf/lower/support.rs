@@ -1,7 +1,7 @@
 //! What can be read but not enforced.
 
-use crate::pf::config::{LoadedAnchor, PfConfig, PfOption, PfRules, PfSetting, Syncookies};
-use crate::pf::error::{PfError, PfResult};
+use crate::pf::config::{LoadedAnchor, PfConfig, PfLimit, PfOption, PfRules, PfSetting, Syncookies};
+use crate::pf::error::{PfError, PfResult, Position};
 use crate::pf::pool::PfPool;
 use crate::pf::rule::{BlockReply, PfAction, PfRule, ScrubOptions};
 use crate::pf::state_options::{Flush, PfStateOptions, StateTimeout};
@@ -14,10 +14,14 @@ const FINGERPRINTS: &str = "the filter has no fingerprints: match addresses and 
 const RATES: &str = "limit connections with max-src-conn-rate";
 const IN_RULE: &str = "write a rule of translation: nat on, rdr on or binat on";
 
+/// As many sources or fragmented packets as a router may have states.
+const MOST_ENTRIES: u32 = 1 << 24;
+
 /// Options of the whole rule set.
 pub fn options(config: &PfConfig) -> PfResult<()> {
     for setting in &config.settings {
         let PfSetting::Option { position, option } = setting else { continue };
+        limit(position, option)?;
         let word = match option {
             PfOption::Reassemble { on: true, .. } => "set reassemble yes",
             PfOption::Syncookies(Syncookies::Always | Syncookies::Adaptive { .. }) => "set syncookies",
@@ -29,6 +33,20 @@ pub fn options(config: &PfConfig) -> PfResult<()> {
         Some(rule) => Err(PfError::refused(&rule.position, "scrub", REWRITES)),
         None => Ok(()),
     }
+}
+
+/// The memory of a limit is taken when the router starts. That of states may be set elsewhere too, and is checked there.
+fn limit(position: &Position, option: &PfOption) -> PfResult<()> {
+    let (name, most) = match option {
+        PfOption::Limit(PfLimit::SourceNodes, most) => ("src-nodes", *most),
+        PfOption::Limit(PfLimit::Fragments, most) => ("frags", *most),
+        _ => return Ok(()),
+    };
+    if most <= MOST_ENTRIES {
+        return Ok(());
+    }
+    let problem = format!("'set limit {name} {most}' takes too much memory");
+    Err(PfError::invalid(position, problem, format!("{MOST_ENTRIES} are possible")))
 }
 
 /// Files of anchors: they may have filter rules and tables.
