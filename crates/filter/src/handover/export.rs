@@ -114,7 +114,7 @@ fn put_sources<E, S: FnMut(&[u8]) -> Result<(), E>>(
 }
 
 fn put_source(number: u32, source: &SourceImage, now: u32, to: &mut Vec<u8>) {
-    let SourceImage { flow, rule, recent, window } = source;
+    let SourceImage { flow, rule, recent, window, idle_since } = source;
     to.put(number.to_le_bytes());
     to.put(flow.source.0.to_le_bytes());
     to.put(flow.destination.0.to_le_bytes());
@@ -124,6 +124,7 @@ fn put_source(number: u32, source: &SourceImage, now: u32, to: &mut Vec<u8>) {
     to.put(rule.to_le_bytes());
     to.put(recent.to_le_bytes());
     to.put(now.wrapping_sub(*window).to_le_bytes());
+    to.put(idle_since.map_or(0, |since| now.wrapping_sub(since)).to_le_bytes());
 }
 
 fn put_states<E, S: FnMut(&[u8]) -> Result<(), E>>(

@@ -44,6 +44,7 @@ pub struct Imported {
 
 /// Takes the states of another process, message by message.
 pub struct StateImport<'a> {
+    set: &'a RuleSet,
     worker: &'a mut FilterWorker,
     places: RulePlaces<'a>,
     interface_of: &'a dyn Fn(&str) -> Option<u16>,
@@ -51,7 +52,7 @@ pub struct StateImport<'a> {
     /// The rules, interfaces and sources of this process, by the numbers that the other one has for them.
     rules: Vec<(u32, u8)>,
     interfaces: Vec<Option<u16>>,
-    sources: HashMap<u32, u32>,
+    sources: HashMap<u32, RestoredSource>,
     tables: ImportedTables<'a>,
     progress: ImportProgress,
     /// The beginning of a message whose rest must come.
@@ -59,6 +60,14 @@ pub struct StateImport<'a> {
     /// The bytes of whole messages.
     taken: u64,
     summary: ImportSummary,
+}
+
+/// A source of the other process in the table of this one.
+#[derive(Clone, Copy, Debug)]
+struct RestoredSource {
+    place: u32,
+    /// When its last state ended, if none of its states goes on.
+    idle_since: u32,
 }
 
 /// How far the messages have come.
@@ -77,6 +86,7 @@ impl<'a> StateImport<'a> {
         interface_of: &'a dyn Fn(&str) -> Option<u16>,
     ) -> StateImport<'a> {
         StateImport {
+            set,
             worker,
             places: set.rule_places(),
             interface_of,
@@ -115,7 +125,7 @@ impl<'a> StateImport<'a> {
     pub fn finish(self) -> Imported {
         let StateImport { worker, sources, tables, progress, taken, mut summary, .. } = self;
         // While they were taken, each source counted one state more, so that none ended before its states had come.
-        sources.into_values().for_each(|number| worker.release_source(number));
+        sources.into_values().for_each(|source| worker.release_source(source.place, source.idle_since));
         let tables = tables.finish();
         summary.tables = tables.len() as u32;
         let is_whole = matches!(progress, ImportProgress::Ended);
@@ -175,11 +185,14 @@ impl<'a> StateImport<'a> {
         let number = fields.u32()?;
         let mut source = read_source(&mut fields, self.now)?;
         fields.end()?;
-        source.rule = self.rule(source.rule).0;
-        if let Some(place) = self.worker.restore_source(&source)
-            && let Some(before) = self.sources.insert(number, place)
+        let (rule, timeouts) = self.rule(source.rule);
+        source.rule = rule;
+        let idle_since = source.idle_since.unwrap_or(self.now);
+        let stay = self.set.source_timeout(timeouts.into());
+        if let Some(place) = self.worker.restore_source(&source, stay)
+            && let Some(before) = self.sources.insert(number, RestoredSource { place, idle_since })
         {
-            self.worker.release_source(before);
+            self.worker.release_source(before.place, before.idle_since);
         }
         Some(())
     }
@@ -205,7 +218,7 @@ impl<'a> StateImport<'a> {
     fn find_source(&self, image: &mut StateImage) -> bool {
         let Some(number) = image.source() else { return true };
         let place = self.sources.get(&number);
-        place.into_iter().for_each(|place| image.set_source(*place));
+        place.into_iter().for_each(|source| image.set_source(source.place));
         place.is_some()
     }
 
@@ -223,5 +236,6 @@ fn read_source(fields: &mut Fields<'_>, now: u32) -> Option<SourceImage> {
         protocol: fields.u8()?,
     };
     let (rule, recent) = (fields.u32()?, fields.u32()?);
-    Some(SourceImage { flow, rule, recent, window: now.wrapping_sub(fields.u32()?) })
+    let (window, idle_since) = (now.wrapping_sub(fields.u32()?), Some(now.wrapping_sub(fields.u32()?)));
+    Some(SourceImage { flow, rule, recent, window, idle_since })
 }

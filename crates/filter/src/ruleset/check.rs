@@ -105,11 +105,12 @@ impl RuleSet {
         }
     }
 
-    /// Forgets states that have expired: a bounded piece of the table, so that the whole is visited every ten seconds. The
+    /// Forgets states and sources that have expired: a bounded piece of the table, so that the whole is visited every ten seconds. The
     /// worker calls it once a burst.
     pub fn sweep(&self, worker: &mut FilterWorker, now: u64) {
         let now = now as u32;
         self.adapt(worker);
+        worker.sweep_sources(now);
         let entries = worker.states.capacity() as u64;
         let due = entries * u64::from(now.wrapping_sub(worker.swept)) / u64::from(INTERVAL);
         if due == 0 {
@@ -139,7 +140,7 @@ impl RuleSet {
         worker.settle(id);
         let expired = self.has_expired(worker, id, now);
         if expired {
-            worker.forget(id);
+            worker.forget(id, now);
         }
         expired
     }

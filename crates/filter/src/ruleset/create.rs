@@ -4,7 +4,10 @@ use super::evaluation::Evaluation;
 use crate::packet::Fragment;
 use crate::packet::protocol::tcp::SYN;
 use crate::rule::{Side, SourceLimits, StateOptions, Tracking};
-use crate::state::{ColdState, FlowKey, NO_RULE, NewState, PassBinding, SourceKey, StateFlags};
+use crate::state::{
+    ColdState, FilterWorker, FlowKey, NO_RULE, NewSourceState, NewState, PassBinding, SourceKey, StateFlags,
+    decrement, increment,
+};
 use crate::verdict::{DropReason, Rewrite};
 
 /// What a new state is made from, besides the packet.
@@ -36,6 +39,10 @@ pub(super) fn create(evaluation: &mut Evaluation<'_>, request: &StateRequest<'_>
     if request.options.max_states.is_some_and(|most| count >= most) {
         return Err(DropReason::RuleLimit);
     }
+    // A source without states would stay behind.
+    if evaluation.worker.states.is_full() {
+        return Err(DropReason::TableFull);
+    }
     let new =
         NewState { key: request.key, flags: flags(evaluation, request), cold: cold(evaluation, request) };
     let source = match &request.options.source {
@@ -45,7 +52,10 @@ pub(super) fn create(evaluation: &mut Evaluation<'_>, request: &StateRequest<'_>
     let hash = evaluation.hash;
     let states = &mut evaluation.worker.states;
     let Ok(id) = states.insert(new, hash, evaluation.now) else {
-        source.checked_sub(1).into_iter().for_each(|number| evaluation.worker.release_source(number));
+        source
+            .checked_sub(1)
+            .into_iter()
+            .for_each(|number| evaluation.worker.release_source(number, evaluation.now));
         return Err(DropReason::TableFull);
     };
     states.start(id, evaluation.packet);
@@ -63,15 +73,18 @@ fn count_source(
     request: &StateRequest<'_>,
     limits: &SourceLimits,
 ) -> Result<u32, DropReason> {
-    let worker = &mut *evaluation.worker;
+    let now = evaluation.now;
+    let stay = evaluation.set.source_timeout(request.options.timeouts);
+    let FilterWorker { sources, rule_sources, .. } = &mut *evaluation.worker;
     let rule = if limits.per_rule { request.rule } else { NO_RULE };
-    let sources = worker.rule_sources.get(request.rule as usize).copied().unwrap_or(0);
-    let may_grow = limits.max_nodes.is_none_or(|most| sources < most);
+    let count = rule_sources.get(request.rule as usize).copied().unwrap_or(0);
+    let may_grow = limits.max_nodes.is_none_or(|most| count < most);
     let key = SourceKey::new(request.key, limits.mask, rule);
-    let (number, is_new) =
-        worker.sources.add(key, limits, may_grow, evaluation.now).ok_or(DropReason::SourceLimit)?;
-    if is_new && let Some(count) = worker.rule_sources.get_mut(rule as usize) {
-        *count += 1;
+    let new = NewSourceState { key, limits, may_grow, stay };
+    let added = sources.add(&new, now, |removed| decrement(rule_sources, removed));
+    let (number, is_new) = added.ok_or(DropReason::SourceLimit)?;
+    if is_new {
+        increment(rule_sources, rule);
     }
     Ok(number)
 }

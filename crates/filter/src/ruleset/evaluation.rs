@@ -40,7 +40,7 @@ impl<'a> Evaluation<'a> {
         let Some(hit) = self.worker.states.find(self.packet, self.hash, flow) else { return Followed::None };
         self.worker.settle(hit.id);
         if self.set.has_expired(self.worker, hit.id, self.now) {
-            self.worker.forget(hit.id);
+            self.worker.forget(hit.id, self.now);
             return Followed::None;
         }
         let before = self.worker.states.get(hit.id).0.phases();
@@ -51,13 +51,13 @@ impl<'a> Evaluation<'a> {
         }
         match tracked {
             Tracked::Valid if self.connects_too_often(hit) => {
-                self.worker.forget(hit.id);
+                self.worker.forget(hit.id, self.now);
                 Followed::Refused
             }
             Tracked::Valid => Followed::Valid(hit),
             Tracked::Invalid => Followed::Invalid(hit),
             Tracked::Reopens => {
-                self.worker.forget(hit.id);
+                self.worker.forget(hit.id, self.now);
                 Followed::None
             }
         }

@@ -148,7 +148,7 @@ fn check_state(evaluation: &mut Evaluation<'_>, flow: FlowName, lookups: &mut Lo
     let set = evaluation.set;
     let Some(rule) = set.rules().get(index as usize) else {
         // The rule is gone, and its states with it.
-        evaluation.worker.forget(hit.id);
+        evaluation.worker.forget(hit.id, evaluation.now);
         return None;
     };
     evaluation.count(index);

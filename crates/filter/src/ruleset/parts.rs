@@ -173,6 +173,11 @@ impl RuleSet {
         &self.tables
     }
 
+    /// For how many milliseconds a source stays after its last state, by the timeouts with this number.
+    pub(crate) fn source_timeout(&self, timeouts: u16) -> u32 {
+        self.timeouts.get(usize::from(timeouts)).unwrap_or(&self.timeouts[0]).source
+    }
+
     /// The tables that have names.
     pub fn named_tables(&self) -> &[NamedTable] {
         &self.named_tables

@@ -66,7 +66,8 @@ pub fn remove(worker: &mut FilterWorker, state: &StateRecord) -> bool {
         && hot.binding() == state.binding
         && cold.interface == state.interface;
     if is_it {
-        worker.forget(state.entry);
+        // The last sweep is recent enough for the timeout of its source.
+        worker.forget(state.entry, worker.swept);
     }
     is_it
 }

@@ -2,6 +2,7 @@
 
 use super::flow_key::FlowKey;
 use super::hash::FlowHasher;
+use super::idle::IdleList;
 use super::index::FlowIndex;
 use crate::rule::{FlowMask, SourceLimits};
 
@@ -46,6 +47,28 @@ struct SourceNode {
     recent: u32,
     /// When the current period of the rate began.
     window: u32,
+    /// For how many milliseconds it stays without states.
+    stay: u32,
+    /// When its last state ended, if it has none.
+    idle_since: u32,
+}
+
+impl SourceNode {
+    fn is_over(&self, now: u32) -> bool {
+        // A clock that went back makes no age.
+        let age = now.wrapping_sub(self.idle_since) as i32;
+        self.states == 0 && i64::from(age) >= i64::from(self.stay)
+    }
+}
+
+/// A state that counts for a source.
+pub(crate) struct NewSourceState<'a> {
+    pub key: SourceKey,
+    pub limits: &'a SourceLimits,
+    /// Whether the source may be a new one.
+    pub may_grow: bool,
+    /// For how many milliseconds the source stays after its last state (pf's `src.track`).
+    pub stay: u32,
 }
 
 /// A source without its states, as another table can go on with it.
@@ -55,13 +78,24 @@ pub(crate) struct SourceImage {
     pub rule: u32,
     pub recent: u32,
     pub window: u32,
+    /// When its last state ended, if it has none.
+    pub idle_since: Option<u32>,
 }
 
-/// A bounded table of sources. A source leaves when its last state does.
+/// How many sources without states a call of [`SourceTable::sweep`] looks at, at most, and in how many milliseconds it
+/// visits all of them.
+const SWEPT: u32 = 128;
+const INTERVAL: u32 = 10_000;
+
+/// A bounded table of sources. A source stays for a time after its last state, unless a new one needs its place.
 #[derive(Debug)]
 pub struct SourceTable {
     nodes: Vec<Option<SourceNode>>,
     free: Vec<u32>,
+    /// Those without states.
+    idle: IdleList,
+    /// When the sweep last ran.
+    swept: u32,
     index: FlowIndex,
     hasher: FlowHasher,
 }
@@ -72,6 +106,8 @@ impl SourceTable {
         SourceTable {
             nodes: vec![None; capacity as usize],
             free: (0..capacity).rev().collect(),
+            idle: IdleList::new(capacity),
+            swept: 0,
             index: FlowIndex::new(capacity as usize),
             hasher: FlowHasher::new(seed),
         }
@@ -88,36 +124,49 @@ impl SourceTable {
     }
 
     /// Counts a new state, unless a limit or the table's size forbids it. Returns the number of the source, and whether it
-    /// is new.
+    /// is new. In a full table the source that has been without states for the longest time makes room: `removed` gets its
+    /// rule.
     pub(crate) fn add(
         &mut self,
-        key: SourceKey,
-        limits: &SourceLimits,
-        may_grow: bool,
+        new: &NewSourceState<'_>,
         now: u32,
+        removed: impl FnMut(u32),
     ) -> Option<(u32, bool)> {
-        let hash = self.hash(&key);
-        let nodes = &self.nodes;
-        let is_it = |number: u32| nodes[number as usize].is_some_and(|node| node.key == key);
-        if let Some(number) = self.index.find(hash, is_it) {
-            let node = self.nodes[number as usize].as_mut()?;
-            if limits.max_states.is_some_and(|most| node.states >= most) {
-                return None;
-            }
-            node.states += 1;
-            return Some((number, false));
+        if let Some(number) = self.find(&new.key) {
+            return self.add_to(number, new, now).then_some((number, false));
         }
-        if !may_grow || limits.max_states == Some(0) {
+        if !new.may_grow || new.limits.max_states == Some(0) {
             return None;
         }
-        let number = self.free.pop()?;
-        if self.index.insert(hash, number).is_err() {
-            self.free.push(number);
-            return None;
+        if self.free.is_empty() {
+            self.evict().into_iter().for_each(removed);
         }
-        let node = SourceNode { key, states: 1, connections: 0, recent: 0, window: now };
-        self.nodes[number as usize] = Some(node);
+        let SourceKey { flow, rule } = new.key;
+        let image = SourceImage { flow, rule, recent: 0, window: now, idle_since: None };
+        let number = self.restore(&image, new.stay)?;
         Some((number, true))
+    }
+
+    fn find(&self, key: &SourceKey) -> Option<u32> {
+        let is_it = |number: u32| self.nodes[number as usize].is_some_and(|node| node.key == *key);
+        self.index.find(self.hash(key), is_it)
+    }
+
+    /// Counts a state of a source that is there, and says whether its limits allow it.
+    fn add_to(&mut self, number: u32, new: &NewSourceState<'_>, now: u32) -> bool {
+        let Some(node) = &mut self.nodes[number as usize] else { return false };
+        if new.limits.max_states.is_some_and(|most| node.states >= most) {
+            return false;
+        }
+        if node.states == 0 {
+            self.idle.remove(number);
+        }
+        if node.is_over(now) {
+            (node.recent, node.window) = (0, now);
+        }
+        node.states += 1;
+        node.stay = new.stay;
+        true
     }
 
     /// Counts a connection whose handshake is complete, and says whether the limits allow it.
@@ -132,19 +181,48 @@ impl SourceTable {
         node.recent <= most && limits.max_connections.is_none_or(|limit| node.connections <= limit)
     }
 
-    /// Stops counting a state, and returns the rule that the source counted for if it was the last state.
-    pub(crate) fn release(&mut self, number: u32, was_connected: bool) -> Option<u32> {
+    /// Stops counting a state, and returns the rule that the source counted for if that leaves with it.
+    pub(crate) fn release(&mut self, number: u32, was_connected: bool, now: u32) -> Option<u32> {
         let node = self.nodes.get_mut(number as usize)?.as_mut()?;
         node.states = node.states.saturating_sub(1);
         node.connections = node.connections.saturating_sub(u32::from(was_connected));
         if node.states > 0 {
             return None;
         }
-        let key = node.key;
-        self.nodes[number as usize] = None;
+        node.idle_since = now;
+        let stays = node.stay > 0;
+        self.idle.push(number);
+        if stays { None } else { self.remove_idle(number) }
+    }
+
+    /// Removes the source that has been without states for the longest time, and returns its rule.
+    fn evict(&mut self) -> Option<u32> {
+        let number = self.idle.first()?;
+        self.remove_idle(number)
+    }
+
+    fn remove_idle(&mut self, number: u32) -> Option<u32> {
+        let SourceNode { key, .. } = self.nodes[number as usize].take()?;
+        self.idle.remove(number);
         self.index.remove(self.hash(&key), number);
         self.free.push(number);
         Some(key.rule)
+    }
+
+    /// Removes sources that have been without states for long enough, and passes on their rules. It looks at a bounded piece
+    /// of them, so that all are visited every ten seconds.
+    pub(crate) fn sweep(&mut self, now: u32, mut removed: impl FnMut(u32)) {
+        let due = u64::from(self.idle.len()) * u64::from(now.wrapping_sub(self.swept)) / u64::from(INTERVAL);
+        if due == 0 && self.idle.len() > 0 {
+            return;
+        }
+        self.swept = now;
+        for _ in 0..due.min(u64::from(SWEPT)).min(u64::from(self.idle.len())) {
+            let Some(number) = self.idle.step() else { return };
+            if self.nodes[number as usize].is_some_and(|node| node.is_over(now)) {
+                self.remove_idle(number).into_iter().for_each(&mut removed);
+            }
+        }
     }
 
     /// Forgets which rule sources count for, as rules have new numbers: new states count from zero.
@@ -162,21 +240,24 @@ impl SourceTable {
     /// All sources, with their numbers.
     pub(crate) fn images(&self) -> impl Iterator<Item = (u32, SourceImage)> {
         (0..).zip(&self.nodes).filter_map(|(number, node)| {
-            let SourceNode { key: SourceKey { flow, rule }, recent, window, .. } = (*node)?;
-            Some((number, SourceImage { flow, rule, recent, window }))
+            let SourceNode { key: SourceKey { flow, rule }, recent, window, idle_since, states, .. } =
+                (*node)?;
+            let idle_since = (states == 0).then_some(idle_since);
+            Some((number, SourceImage { flow, rule, recent, window, idle_since }))
         })
     }
 
     /// Adds a source with one state, and returns its number, unless the table is full.
-    pub(crate) fn restore(&mut self, image: &SourceImage) -> Option<u32> {
-        let SourceImage { flow, rule, recent, window } = *image;
+    pub(crate) fn restore(&mut self, image: &SourceImage, stay: u32) -> Option<u32> {
+        let SourceImage { flow, rule, recent, window, .. } = *image;
         let key = SourceKey { flow, rule };
         let number = self.free.pop()?;
         if self.index.insert(self.hash(&key), number).is_err() {
             self.free.push(number);
             return None;
         }
-        self.nodes[number as usize] = Some(SourceNode { key, states: 1, connections: 0, recent, window });
+        let node = SourceNode { key, states: 1, connections: 0, recent, window, stay, idle_since: 0 };
+        self.nodes[number as usize] = Some(node);
         Some(number)
     }
 

@@ -74,6 +74,11 @@ impl StateTable {
         self.len == 0
     }
 
+    /// Whether no entry is free.
+    pub fn is_full(&self) -> bool {
+        self.len == self.capacity()
+    }
+
     /// How many states fit.
     pub fn capacity(&self) -> usize {
         self.hot.len()

@@ -124,16 +124,17 @@ impl Timeouts {
         }
     }
 
-    /// The shortest of all: no state expires before.
+    /// The shortest of those of states: no state expires before.
     pub(crate) fn shortest(&self) -> u32 {
         self.all().min().unwrap_or(0)
     }
 
-    /// The longest of all.
+    /// The longest of all, also of sources.
     pub(crate) fn longest(&self) -> u32 {
-        self.all().max().unwrap_or(0)
+        self.all().max().unwrap_or(0).max(self.source)
     }
 
+    /// Those of states.
     fn all(&self) -> impl Iterator<Item = u32> {
         let tcp = [self.tcp_first, self.tcp_opening, self.tcp_established, self.tcp_closing];
         let tcp_end = [self.tcp_finwait, self.tcp_closed];

@@ -44,13 +44,13 @@ fn flows(states: usize) -> usize {
 /// How many reports of sources wait at most.
 const MOST_OVERLOADS: usize = 64;
 
-fn increment(counts: &mut [u32], rule: u32) {
+pub(crate) fn increment(counts: &mut [u32], rule: u32) {
     if let Some(count) = counts.get_mut(rule as usize) {
         *count += 1;
     }
 }
 
-fn decrement(counts: &mut [u32], rule: u32) {
+pub(crate) fn decrement(counts: &mut [u32], rule: u32) {
     if let Some(count) = counts.get_mut(rule as usize) {
         *count = count.saturating_sub(1);
     }
@@ -269,14 +269,14 @@ impl FilterWorker {
     }
 
     /// Removes a state, and stops counting it.
-    pub(crate) fn forget(&mut self, id: u32) {
+    pub(crate) fn forget(&mut self, id: u32, now: u32) {
         self.settle(id);
         let key = self.states.get(id).0.key();
         self.flows.change(&key, self.states.hash(&key), &mut self.states);
         let (_, cold) = self.states.remove(id);
         decrement(&mut self.rule_states, cold.rule);
         if let Some(number) = (cold.source & !CONNECTED).checked_sub(1) {
-            self.release(number, cold.source & CONNECTED != 0);
+            self.release(number, cold.source & CONNECTED != 0, now);
         }
     }
 
@@ -293,20 +293,27 @@ impl FilterWorker {
         is_added
     }
 
-    /// Adds a source of another worker with one state, and returns its number, unless there is no room.
-    pub(crate) fn restore_source(&mut self, source: &SourceImage) -> Option<u32> {
-        let number = self.sources.restore(source)?;
+    /// Adds a source of another worker with one state, and returns its number, unless there is no room. After its last state
+    /// it stays for so many milliseconds.
+    pub(crate) fn restore_source(&mut self, source: &SourceImage, stay: u32) -> Option<u32> {
+        let number = self.sources.restore(source, stay)?;
         increment(&mut self.rule_sources, source.rule);
         Some(number)
     }
 
     /// Stops counting a state that was not made after all.
-    pub(crate) fn release_source(&mut self, number: u32) {
-        self.release(number, false);
+    pub(crate) fn release_source(&mut self, number: u32, now: u32) {
+        self.release(number, false, now);
     }
 
-    fn release(&mut self, number: u32, was_connected: bool) {
-        if let Some(rule) = self.sources.release(number, was_connected) {
+    /// Forgets sources that have had no state for long enough.
+    pub(crate) fn sweep_sources(&mut self, now: u32) {
+        let FilterWorker { sources, rule_sources, .. } = self;
+        sources.sweep(now, |rule| decrement(rule_sources, rule));
+    }
+
+    fn release(&mut self, number: u32, was_connected: bool, now: u32) {
+        if let Some(rule) = self.sources.release(number, was_connected, now) {
             decrement(&mut self.rule_sources, rule);
         }
     }

@@ -1,5 +1,5 @@
 use fullview_filter::address::Address;
-use fullview_filter::packet::protocol::tcp::{ACK, SYN};
+use fullview_filter::packet::protocol::tcp::{ACK, RST, SYN};
 use fullview_filter::packet::{Direction, Fragment, Packet, TcpSegment};
 use fullview_filter::rule::{
     Clause, FlowMask, FragmentTest, PortRange, SourceLimits, StateOptions, TableId, Test,
@@ -70,6 +70,68 @@ fn a_source_has_only_so_many_connections_and_is_reported_beyond() {
     assert_eq!(connect(&mut bench, 2), Verdict::Drop(DropReason::SourceLimit));
     assert_eq!(bench.worker.take_overloads().collect::<Vec<_>>(), [(TableId(0), CLIENT.0)]);
     assert_eq!(bench.states(), 1);
+}
+
+/// Rules whose sources stay for so many milliseconds after their last state.
+fn kept_for(stay: u32, limits: SourceLimits) -> RuleSetParts {
+    let mut parts = limited(limits);
+    parts.timeouts[0].source = stay;
+    parts
+}
+
+#[test]
+fn a_source_stays_for_its_time_after_its_last_state() {
+    let limits = SourceLimits { max_nodes: Some(1), ..SourceLimits::by(FlowMask::SOURCE) };
+    let mut bench = Bench::new(kept_for(60_000, limits));
+    assert!(bench.passes(&from(1, 1)));
+    for (pause, sources) in [(60_000, 1), (59_999, 1), (10_000, 0)] {
+        bench.now += pause;
+        bench.set.sweep(&mut bench.worker, bench.now);
+        assert_eq!((bench.states(), bench.worker.sources().len()), (0, sources), "{pause}");
+        assert_eq!(bench.passes(&from(2, 1)), sources == 0, "a second source");
+    }
+    assert_eq!(bench.worker.sources().len(), 1);
+}
+
+/// Or a source could begin again each time its last state ends.
+#[test]
+fn connections_count_for_their_rate_after_the_last_state_of_their_source() {
+    let limits = SourceLimits { rate: Some((1, 120)), ..SourceLimits::by(FlowMask::SOURCE) };
+    for (stay, is_refused) in [(120_000, true), (0, false)] {
+        let mut bench = Bench::new(kept_for(stay, limits.clone()));
+        let send = |bench: &mut Bench, from_client, flags, seq, ack| {
+            let tcp = TcpSegment { seq, ack, flags, window: 1000, ..TcpSegment::default() };
+            bench.passes(&segment(from_client, tcp))
+        };
+        let connects = |bench: &mut Bench| {
+            assert!(send(bench, true, SYN, 100, 0) && send(bench, false, SYN | ACK, 500, 101));
+            send(bench, true, ACK, 101, 501) && send(bench, true, RST, 101, 501)
+        };
+        assert!(connects(&mut bench));
+        bench.now += 90_000;
+        bench.set.sweep(&mut bench.worker, bench.now);
+        assert_eq!(bench.states(), 0);
+        assert_eq!(!connects(&mut bench), is_refused, "the second one within two minutes");
+    }
+}
+
+#[test]
+fn a_source_without_states_gives_way_to_a_new_one() {
+    let limits = SourceLimits { max_nodes: Some(4), ..SourceLimits::by(FlowMask::SOURCE) };
+    let room = WorkerLimits { states: 9, sources: 3, ..WorkerLimits::default() };
+    let mut bench = Bench::with_limits(kept_for(60_000, limits), room);
+    for host in 1..=3 {
+        assert!(bench.passes(&from(host, 1)));
+        bench.now += 1000;
+    }
+    assert_eq!(bench.check(&from(4, 1)).verdict, Verdict::Drop(DropReason::SourceLimit), "all have states");
+    bench.now += 58_500;
+    assert!(bench.passes(&from(3, 1)), "its state goes on");
+    bench.set.sweep(&mut bench.worker, bench.now);
+    assert_eq!((bench.states(), bench.worker.sources().len()), (1, 3));
+    assert!(bench.passes(&from(4, 1)) && bench.passes(&from(5, 1)));
+    assert_eq!(bench.worker.sources().len(), 3);
+    assert!(!bench.passes(&from(6, 1)), "all have states");
 }
 
 #[test]
