@@ -214,7 +214,7 @@ fn the_running_router_puts_its_programs_back(engine: &'static str) {
     lab.wait_for_packets();
     assert!(lab.forwarded_by_kernel() > before + 100, "the other program passes packets to the kernel");
     let mut client = connect(&socket(&lab.control));
-    let second = ask(&mut client, r#"{"take-over":{"protocol":3,"process":1}}"#).to_string();
+    let second = ask(&mut client, r#"{"take-over":{"protocol":4,"process":1}}"#).to_string();
     assert!(second.contains("another process is taking its place"), "{second}");
     drop((idle, predecessor));
     assert!(eventually(|| program.output().contains("this one goes on")), "{}", program.output());

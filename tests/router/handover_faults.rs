@@ -107,7 +107,7 @@ fn a_router_goes_on_if_the_other_process_does_not_learn_that_it_ends() {
     let mut lab = FlowLab::new("tc");
     let mut program = lab.start();
     let mut client = connect(&socket(&lab.control));
-    let begun = ask(&mut client, r#"{"take-over":{"protocol":3,"process":1}}"#);
+    let begun = ask(&mut client, r#"{"take-over":{"protocol":4,"process":1}}"#);
     assert!(begun["error"].is_null(), "{begun}");
     program.signal("STOP");
     client.get_mut().write_all(b"\"taken-over\"\n").unwrap();

@@ -22,6 +22,8 @@ pub(super) enum Followed {
     Valid(Hit),
     /// The packet contradicts it.
     Invalid(Hit),
+    /// The packet contradicts its handshake.
+    OtherHandshake(Hit),
     /// It would be one connection too many of its source. The state is gone.
     Refused,
     /// No state, or one that is over.
@@ -56,6 +58,7 @@ impl<'a> Evaluation<'a> {
             }
             Tracked::Valid => Followed::Valid(hit),
             Tracked::Invalid => Followed::Invalid(hit),
+            Tracked::OtherHandshake => Followed::OtherHandshake(hit),
             Tracked::Reopens => {
                 self.worker.forget(hit.id, self.now);
                 Followed::None

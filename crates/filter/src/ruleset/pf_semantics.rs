@@ -7,7 +7,7 @@ use super::translate;
 use crate::packet::Packet;
 use crate::rule::{CompiledRule, FlowName, RuleAction, StateOptions};
 use crate::state::FlowKey;
-use crate::verdict::{DecidedBy, Decision, DropReason, Rewrite, Verdict};
+use crate::verdict::{DecidedBy, Decision, DropReason, Reject, Rewrite, Verdict};
 
 /// A connection too many of its source.
 const REFUSED: Decision =
@@ -25,6 +25,10 @@ pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
             by_state(&mut evaluation, hit.id, |evaluation| evaluation.pass_by_state(hit, false))
         }
         Followed::Invalid(hit) => by_state(&mut evaluation, hit.id, |_| Verdict::Drop(DropReason::State)),
+        // So that the sender forgets the older connection, and the new one succeeds with the next SYN.
+        Followed::OtherHandshake(hit) => {
+            by_state(&mut evaluation, hit.id, |_| Verdict::Reject(Reject::TcpReset))
+        }
         Followed::Refused => REFUSED,
         Followed::None => by_rules(evaluation),
     }
@@ -49,7 +53,7 @@ fn by_state(
 fn by_quoted(evaluation: &mut Evaluation<'_>) -> Option<Decision> {
     let (hit, verdict) = match evaluation.follow_quoted(FlowName::ANY) {
         Followed::Valid(hit) => (hit, evaluation.pass_by_state(hit, true)),
-        Followed::Invalid(hit) => (hit, Verdict::Drop(DropReason::State)),
+        Followed::Invalid(hit) | Followed::OtherHandshake(hit) => (hit, Verdict::Drop(DropReason::State)),
         Followed::Refused | Followed::None => return None,
     };
     Some(Decision { by: DecidedBy::QuotedState, ..by_state(evaluation, hit.id, |_| verdict) })

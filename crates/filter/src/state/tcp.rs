@@ -14,6 +14,8 @@ pub enum Tracked {
     Valid,
     /// It contradicts the connection.
     Invalid,
+    /// It contradicts a handshake: its sender may know an older connection between the same ports (RFC 9293, section 3.5.2).
+    OtherHandshake,
     /// It opens a new connection between ends whose last one is over (RFC 9293, section 3.6.1).
     Reopens,
 }
@@ -46,7 +48,9 @@ pub(super) fn track(state: &mut HotState, from: usize, segment: &TcpSegment) -> 
     }
     let sloppy = state.is_sloppy();
     if !sloppy && !follow_windows(&mut source, &mut target, segment, state.is_midstream()) {
-        return Tracked::Invalid;
+        let is_handshake = source.phase == Phase::Opened && target.phase == Phase::Opened;
+        let may_reset = is_handshake && segment.flags & RST == 0;
+        return if may_reset { Tracked::OtherHandshake } else { Tracked::Invalid };
     }
     advance(&mut source, &mut target, segment, sloppy);
     state.set_peer(from, source);

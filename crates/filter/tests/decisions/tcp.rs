@@ -2,6 +2,7 @@ use fullview_filter::packet::TcpSegment;
 use fullview_filter::packet::protocol::TCP;
 use fullview_filter::packet::protocol::tcp::{ACK, FIN, RST, SYN};
 use fullview_filter::rule::{Clause, StateOptions, Test, Tracking};
+use fullview_filter::verdict::{DropReason, Reject, Verdict};
 
 use crate::common::{Bench, block_but, segment};
 
@@ -50,6 +51,21 @@ fn segments_outside_the_windows_are_dropped() {
     assert!(!send(&mut bench, C, ACK, 101, 5001 + 80_000, 10), "acknowledges what was never sent");
     assert!(!send(&mut bench, S, ACK, 5001 + 1100, 101, 10), "beyond the client's window");
     assert!(send(&mut bench, C, ACK, 101, 5001, 10), "what was dropped has changed nothing");
+}
+
+/// The client has forgotten a connection that the server still knows.
+#[test]
+fn an_older_connection_is_reset_in_a_handshake() {
+    let mut bench = bench(Tracking::Strict);
+    assert!(send(&mut bench, C, SYN, 1_000_000, 0, 0));
+    let tcp = |flags| TcpSegment { seq: 5000, ack: 777, flags, window: 1000, ..TcpSegment::default() };
+    let verdict = |bench: &mut Bench, flags| bench.check(&segment(S, tcp(flags))).verdict;
+    assert_eq!(verdict(&mut bench, ACK), Verdict::Reject(Reject::TcpReset));
+    assert_eq!(verdict(&mut bench, RST | ACK), Verdict::Drop(DropReason::State), "no reset answers a reset");
+    assert!(send(&mut bench, C, SYN, 1_000_000, 0, 0));
+    assert!(send(&mut bench, S, SYN | ACK, 9000, 1_000_001, 0));
+    assert!(send(&mut bench, C, ACK, 1_000_001, 9001, 0));
+    assert_eq!(verdict(&mut bench, ACK), Verdict::Drop(DropReason::State), "the handshake is complete");
 }
 
 /// The sender of a FIN need not wait for the window, in which it takes no room (pf does the same).

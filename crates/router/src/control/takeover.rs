@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The number of this exchange. A router hands over only to a process with the same number: a new one is needed whenever the
 /// meaning of a request, an answer or a descriptor changes. 3: the states and tables of a
 /// filter follow the answer to the last request.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// Asks to take over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
