@@ -40,9 +40,17 @@ pub const fn counterpart(family: Family, kind: u8) -> Option<u8> {
     })
 }
 
+impl Packet {
+    /// Whether it is an ICMP or ICMPv6 error, which is about another packet and belongs to no flow of its own.
+    #[inline]
+    pub fn is_icmp_error(&self) -> bool {
+        self.icmp().is_some_and(|message| is_error(self.family, message.kind))
+    }
+}
+
 /// Messages that quote the packet that they are about.
 #[inline(always)]
-pub(super) const fn is_error(family: Family, kind: u8) -> bool {
+const fn is_error(family: Family, kind: u8) -> bool {
     match family {
         Family::Inet => matches!(kind, 3 | 4 | 5 | 11 | 12),
         Family::Inet6 => matches!(kind, 1..=4),

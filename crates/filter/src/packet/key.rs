@@ -1,4 +1,3 @@
-use super::icmp;
 use super::protocol::{self, has_ports};
 use crate::address::{Address, Family};
 
@@ -171,12 +170,6 @@ impl Packet {
             Transport::Icmp(message) => Some(message),
             _ => None,
         }
-    }
-
-    /// Whether it is an ICMP or ICMPv6 error, which is about another packet and belongs to no flow of its own.
-    #[inline]
-    pub fn is_icmp_error(&self) -> bool {
-        self.icmp().is_some_and(|message| icmp::is_error(self.family, message.kind))
     }
 
     /// Whether it is any fragment of a datagram.
