@@ -65,7 +65,7 @@ fn decoded(
 
 fn link_event(message: &NetlinkBuffer<&[u8]>) -> Option<Option<ControlEvent>> {
     Some(Some(match message.message_type() {
-        uapi::RTM_NEWLINK => ControlEvent::Link(link::link(message.payload())?),
+        uapi::RTM_NEWLINK => ControlEvent::Link(link(message.payload())?),
         _ => ControlEvent::LinkRemoved(link::link_index(message.payload())?),
     }))
 }
