@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use fullview_plane::engine::{Engine, XdpConfig};
 use fullview_plane::port::link::Link;
 use fullview_plane::view::TableReaders;
+use fullview_router::control::takeover::PROTOCOL;
 use fullview_router::takeover::Predecessor;
 use fullview_table::Rib;
 use fullview_table::fib::registry::{self, Registered};
@@ -196,6 +197,11 @@ fn idle_engine(interface: &str, engine: &str, predecessor: &mut Predecessor) -> 
     idle
 }
 
+/// The request with which a process begins.
+pub fn begin(protocol: u32) -> String {
+    format!("{{\"take-over\":{{\"protocol\":{protocol},\"process\":1}}}}")
+}
+
 /// The new process ends when it has put a program of its own on one interface and has all links.
 fn the_running_router_puts_its_programs_back(engine: &'static str) {
     if !may_run(&PROGRAMS) {
@@ -214,7 +220,7 @@ fn the_running_router_puts_its_programs_back(engine: &'static str) {
     lab.wait_for_packets();
     assert!(lab.forwarded_by_kernel() > before + 100, "the other program passes packets to the kernel");
     let mut client = connect(&socket(&lab.control));
-    let second = ask(&mut client, r#"{"take-over":{"protocol":4,"process":1}}"#).to_string();
+    let second = ask(&mut client, &begin(PROTOCOL)).to_string();
     assert!(second.contains("another process is taking its place"), "{second}");
     drop((idle, predecessor));
     assert!(eventually(|| program.output().contains("this one goes on")), "{}", program.output());
@@ -279,8 +285,9 @@ fn a_router_hands_over_only_to_one_that_forwards_as_it_does() {
         let output = other.output();
         assert!(output.contains(refusal) && output.contains("end it, and start this one"), "{output}");
     }
-    let later = ask(&mut connect(&socket(&lab.control)), r#"{"take-over":{"protocol":9999,"process":1}}"#);
-    assert!(later["error"].to_string().contains("exchange 3, and the new version"), "{later}");
+    let later = ask(&mut connect(&socket(&lab.control)), &begin(9999));
+    let expected = format!("exchange {PROTOCOL}, and the new version");
+    assert!(later["error"].to_string().contains(&expected), "{later}");
     let early = ask(&mut connect(&socket(&lab.control)), "\"taken-over\"");
     assert!(early["error"].to_string().contains("ask for that first"), "{early}");
     assert!(program.is_running());

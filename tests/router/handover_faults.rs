@@ -6,11 +6,12 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use fullview_router::control::takeover::PROTOCOL;
 use fullview_router::takeover::Predecessor;
 use fullview_testnet::{Program, eventually, may_run};
 
 use crate::control::{ask, connect};
-use crate::handover::{FlowLab, PROGRAMS, SOME, TAKEN, socket};
+use crate::handover::{FlowLab, PROGRAMS, SOME, TAKEN, begin, socket};
 use crate::kernel_filter::{FilterLab, PF};
 use crate::lab::{forward, reaches};
 use crate::traffic::{Receiver, Sender, lost};
@@ -107,7 +108,7 @@ fn a_router_goes_on_if_the_other_process_does_not_learn_that_it_ends() {
     let mut lab = FlowLab::new("tc");
     let mut program = lab.start();
     let mut client = connect(&socket(&lab.control));
-    let begun = ask(&mut client, r#"{"take-over":{"protocol":4,"process":1}}"#);
+    let begun = ask(&mut client, &begin(PROTOCOL));
     assert!(begun["error"].is_null(), "{begun}");
     program.signal("STOP");
     client.get_mut().write_all(b"\"taken-over\"\n").unwrap();

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use fullview_router::control::takeover::PROTOCOL;
 use fullview_testnet::{ANSWER, Node, Program, eventually, may_run};
 
 use crate::control::{ask, connect};
@@ -208,7 +209,7 @@ fn a_router_ends_although_the_new_process_takes_no_states() {
     let lab = FilterLab::new("pf", &format!("block all\n{MANY}"));
     let mut program = with_many_states(&lab);
     let mut client = connect(&handover::socket(&lab.control));
-    let begun = ask(&mut client, r#"{"take-over":{"protocol":3,"process":1}}"#);
+    let begun = ask(&mut client, &handover::begin(PROTOCOL));
     assert!(begun["error"].is_null(), "{begun}");
     ask(&mut client, "\"taken-over\"");
     client.get_mut().shutdown(Shutdown::Write).unwrap();

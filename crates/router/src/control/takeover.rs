@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// The number of this exchange. A router hands over only to a process with the same number: a new one is needed whenever the
-/// meaning of a request, an answer or a descriptor changes. 3: the states and tables of a
-/// filter follow the answer to the last request.
+/// meaning of a request, an answer or a descriptor changes, or the format of what a filter remembers
+/// ([`fullview_filter::handover::FORMAT`]), which follows the answer to the last request.
 pub const PROTOCOL: u32 = 4;
 
 /// Asks to take over.
