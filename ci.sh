@@ -27,7 +27,8 @@
 #                    keepalived, bgpdump and ministat tests, programs in the kernel, and the router in namespaces
 #                    (root); the lab on simulated machines, FULLVIEW_CAMPAIGNS campaigns of each kind (default 120;
 #                    bounds on each machine need thousands, and 2000 are too few for one of them)
-#   plain       200  the unit tests, and the router in namespaces, built without the feature `bpf` (root)
+#   plain       240  the unit tests, the router in namespaces and what the command line says of builds, without the feature
+#                    `bpf` (root)
 #   soak        70   three routers under load and churn for FULLVIEW_SOAK seconds (default 60; root)
 #   churn       40   FULLVIEW_CHURN changes (default 500000) to every table that can be patched, while readers check
 #                    every answer
@@ -294,7 +295,7 @@ test() {
 # So its unit tests are tested without it too, and what the command line says about it.
 plain() {
     again_alone tested_plainly
-    cargo test --locked "${PLAIN_TESTS_OF_CLI[@]}"
+    again_alone cargo test --locked "${PLAIN_TESTS_OF_CLI[@]}"
 }
 
 tested_plainly() { # arguments of the tests...

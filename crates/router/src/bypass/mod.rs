@@ -33,11 +33,12 @@ impl TakenOver {
     /// The kernel does not list its rules, for example for lack of CAP_NET_ADMIN.
     fn bypassed(&self) -> io::Result<Bypassed> {
         let mut found = self.bypassed_by_rules()?;
-        found.extend(traffic_control::filters(&self.interfaces)?);
+        let vlans = vlans::of(&self.interfaces)?;
+        found.extend(traffic_control::filters(&[&self.interfaces[..], &vlans].concat())?);
         Ok(found)
     }
 
-    /// The same without the filters of `tc` at the interfaces, of which a running router has some itself.
+    /// The same without the filters of `tc`, of which a running router has some itself.
     ///
     /// # Errors
     ///
@@ -51,7 +52,6 @@ impl TakenOver {
             found.extend(traffic_control::shapers(&self.interfaces)?);
         }
         found.extend(traffic_control::shapers(&vlans)?);
-        found.extend(traffic_control::filters(&vlans)?);
         Ok(found)
     }
 

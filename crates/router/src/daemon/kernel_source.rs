@@ -28,8 +28,6 @@ pub struct KernelSource {
     resolver: NeighborResolver,
     pub refresh: NeighborRefresh,
     bypassed: BypassWatch,
-    /// Whether the last turn left nothing for the next one.
-    has_all: bool,
 }
 
 impl KernelSource {
@@ -42,7 +40,6 @@ impl KernelSource {
             resolver: NeighborResolver::default(),
             refresh: NeighborRefresh::default(),
             bypassed: BypassWatch::new(taken_over),
-            has_all: true,
         })
     }
 
@@ -100,11 +97,6 @@ impl KernelSource {
         plane.log.record_following(now, &plane.mirror, self.follower.statistics());
     }
 
-    /// Whether everything was taken in that the kernel had told when the last turn ended.
-    pub fn has_all(&self) -> bool {
-        self.has_all
-    }
-
     /// Has the kernel resolve neighbours that workers have packets for.
     pub fn resolve(
         &mut self,
@@ -148,7 +140,7 @@ impl ControlSource for KernelSource {
             has_more = self.take_in(plane)?;
         }
         self.commit(plane);
-        self.has_all = !has_more && self.follower.is_synced();
+        plane.mirror.note_complete(!has_more && self.follower.is_synced());
         self.bypassed.look(plane.now(), &plane.log);
         Ok(())
     }

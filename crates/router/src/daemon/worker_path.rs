@@ -72,7 +72,6 @@ impl DataPath<KernelSource> for WorkerPath {
             source.refresh_used(plane)?
         }
         self.filter.as_mut().map_or(Ok(()), |filter| filter.follow(plane))?;
-        self.workers.note_complete(source.has_all());
         self.follow_ports(plane)
     }
 

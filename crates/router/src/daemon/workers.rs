@@ -195,11 +195,6 @@ impl KernelWorkers {
         Ok(all)
     }
 
-    /// Notes whether the mirror has all of what the kernel had told.
-    pub fn note_complete(&mut self, has_all: bool) {
-        self.split.has_all = has_all;
-    }
-
     /// The known flows that a program in the kernel forwards.
     pub fn flow_memory(&self) -> Option<Arc<FlowMemory>> {
         self.split.flow_memory()

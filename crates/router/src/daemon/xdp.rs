@@ -113,7 +113,7 @@ impl XdpPath {
             earlier: XdpCounters::default(),
             links: if takes_over { LinkOwner::Predecessor } else { LinkOwner::This },
         };
-        path.bring_up_to_date(mirror, true)?;
+        path.bring_up_to_date(mirror)?;
         if !takes_over {
             path.complete(mirror)?;
         }
@@ -123,7 +123,7 @@ impl XdpPath {
     /// Does what is possible once the program is attached.
     fn complete(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
         // Some drivers take redirected frames only since the program is attached to them.
-        self.bring_up_to_date(mirror, true)?;
+        self.bring_up_to_date(mirror)?;
         self.devices.forget_taken();
         self.log_devices();
         Ok(())
@@ -151,8 +151,8 @@ impl XdpPath {
     }
 
     /// Brings the program up to date. Where it cannot hold the tables, the kernel forwards in its place; that is logged,
-    /// and the router runs on. The mirror `has_all` of what the kernel had told.
-    fn bring_up_to_date(&mut self, mirror: &Mirror, has_all: bool) -> Result<(), DaemonError> {
+    /// and the router runs on.
+    fn bring_up_to_date(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
         let devices = self.devices.read(mirror);
         let vrfs = mirror.views().current().parts().tables.len().saturating_sub(1).min(Engine::MOST_VRFS);
         let is_shared = self.links == LinkOwner::Successor;
@@ -184,7 +184,7 @@ impl XdpPath {
             self.log(EventKind::Warning, warning);
         }
         self.warning = warning;
-        self.report(has_all);
+        self.report(mirror);
         Ok(())
     }
 
@@ -199,8 +199,8 @@ impl XdpPath {
     }
 
     /// Reports until when the mirror is complete. If this process was stopped, that time is long past, and the kernel forwards.
-    fn report(&mut self, has_all: bool) {
-        let complete_at = self.clock.end_turn(has_all);
+    fn report(&mut self, mirror: &Mirror) {
+        let complete_at = self.clock.end_turn(mirror.is_complete());
         self.running.iter().for_each(|running| running.engine.report(complete_at));
     }
 
@@ -235,7 +235,7 @@ impl XdpPath {
 impl DataPath<KernelSource> for XdpPath {
     fn follow(&mut self, plane: &mut ControlPlane, source: &mut KernelSource) -> Result<(), DaemonError> {
         source.refresh_all(plane)?;
-        self.bring_up_to_date(&plane.mirror, source.has_all())?;
+        self.bring_up_to_date(&plane.mirror)?;
         self.log_devices();
         Ok(())
     }

@@ -64,6 +64,7 @@ pub struct Mirror {
     /// restores some of them.
     suspected: Vec<DumpPart>,
     keeps_routes: bool,
+    is_complete: bool,
 }
 
 impl Mirror {
@@ -82,6 +83,7 @@ impl Mirror {
             view_changed: true,
             suspected: Vec::new(),
             keeps_routes: false,
+            is_complete: true,
         }
     }
 
@@ -124,6 +126,16 @@ impl Mirror {
     pub fn set_judged_interfaces(&mut self, names: Vec<String>) {
         self.publisher.judged = Some(names);
         self.view_changed = true;
+    }
+
+    /// Notes whether the mirror has all of what the kernel had told when it was last read.
+    pub fn note_complete(&mut self, is_complete: bool) {
+        self.is_complete = is_complete;
+    }
+
+    /// Whether the mirror has all of what the kernel had told when it was last read.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
     /// The parts that the kernel may have changed silently since the last call, so that they should be dumped.

@@ -34,8 +34,6 @@ pub struct KernelSplit {
     view: Option<Arc<View>>,
     taken: Vec<Link>,
     clock: ReportClock,
-    /// Whether the mirror has all of what the kernel had told.
-    pub has_all: bool,
     flows: Option<SharedFlows>,
 }
 
@@ -64,7 +62,6 @@ impl KernelSplit {
             view: None,
             taken: Vec::new(),
             clock: ReportClock::start(),
-            has_all: true,
             flows,
         })
     }
@@ -95,7 +92,7 @@ impl KernelSplit {
     /// Configures the classifier with the router's present addresses and interfaces, and reports until when the mirror is
     /// complete. If this process was stopped, that time is long past, and the kernel forwards.
     pub fn follow(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
-        let complete_until = self.clock.end_turn(self.has_all);
+        let complete_until = self.clock.end_turn(mirror.is_complete());
         self.classifier.report(complete_until)?;
         let view = mirror.views().current();
         if let Some(flows) = &mut self.flows {

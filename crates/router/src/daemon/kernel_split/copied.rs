@@ -16,10 +16,7 @@ use crate::options::PuntRates;
 use crate::route::LinkIndex;
 
 /// Does nothing: the kernel gets all frames anyway.
-pub struct KernelSplit {
-    /// Nothing asks.
-    pub has_all: bool,
-}
+pub struct KernelSplit;
 
 impl KernelSplit {
     pub fn new(
@@ -27,7 +24,7 @@ impl KernelSplit {
         _kernel_flows: Option<u16>,
         _rates: &PuntRates,
     ) -> Result<KernelSplit, DaemonError> {
-        Ok(KernelSplit { has_all: true })
+        Ok(KernelSplit)
     }
 
     /// No program forwards anything.
