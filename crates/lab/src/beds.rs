@@ -6,7 +6,6 @@ use std::path::Path;
 use crate::campaign::{Campaign, Measurements};
 use crate::error::{ArchiveError, LabError};
 use crate::observations::{Observations, PanelObservation};
-use crate::record::PanelRecord;
 use crate::stats::{Contrast, Effect};
 
 const CONFIDENCE: f64 = 0.99;
@@ -53,37 +52,27 @@ pub fn differences(folder: &Path) -> Result<Vec<BedDifference>, LabError> {
     let limit = experiment.analysis.margin * PART_OF_MARGIN;
     let mut found: Vec<BedDifference> = Vec::new();
     for (index, family) in experiment.families.iter().enumerate() {
-        let Some(record) = panels.iter().map(|panel| &panel.record).find(|one| one.family == family.name)
-        else {
-            continue;
-        };
+        let panels = observations.family(index);
         let mut seen = Vec::new();
         for pair in experiment.comparisons() {
-            let controls = controls_of(record, pair.variant, pair.against);
-            let Some(effect) = controls.and_then(|controls| effect(observations.family(index), controls))
-            else {
-                continue;
-            };
-            if (effect.low > limit || effect.high < -limit) && !seen.contains(&controls) {
+            let Some(effect) = effect(panels, [pair.variant, pair.against]) else { continue };
+            // In every panel the same variants have one bed, so the first panel knows which beds have been compared.
+            let beds = panels.first().map(|panel| panel.controls_of(pair.variant, pair.against));
+            if (effect.low > limit || effect.high < -limit) && !seen.contains(&beds) {
                 let [variant, against] =
                     [pair.variant, pair.against].map(|variant| experiment.variants[variant].label.clone());
                 found.push(BedDifference { family: family.title.clone(), variant, against, effect });
-                seen.push(controls);
+                seen.push(beds);
             }
         }
     }
     Ok(found)
 }
 
-/// The controls of two members, if they are two.
-fn controls_of(record: &PanelRecord, member: usize, against: usize) -> Option<[usize; 2]> {
-    let controls = [record.members.get(member)?.control, record.members.get(against)?.control];
-    (controls[0] != controls[1]).then_some(controls)
-}
-
-fn effect(panels: &[PanelObservation], [control, against]: [usize; 2]) -> Option<Effect> {
+/// The ratio of the rates of two members' beds; `None` if they have one.
+fn effect(panels: &[PanelObservation], [member, against]: [usize; 2]) -> Option<Effect> {
     let ratios: Option<Vec<f64>> =
-        panels.iter().map(|panel| panel.control_ratio(control, against).map(f64::exp)).collect();
+        panels.iter().map(|panel| panel.control_ratio(member, against).map(f64::exp)).collect();
     let ratios = ratios?;
     Contrast::paired(&vec![1.0; ratios.len()], &ratios).log_ratio(CONFIDENCE)
 }

@@ -14,10 +14,12 @@ use crate::record::PanelRecord;
 use crate::slices::Slices;
 use crate::stats::{ControlSlice, kept_rounds, midmean};
 
-/// The arm that judges the machine.
-const MACHINE: usize = 0;
-/// A panel is noisy if the control shows that more than this share of its rounds was disturbed.
+/// A panel is noisy if its control hardly worked in more than this share of the rounds.
 const MOST_DISTURBED: f64 = 0.5;
+/// It hardly works if it does not have its core for more than this share of its slice.
+const MOST_LOST: f64 = 0.5;
+/// So many of the rounds may say nothing about a ratio, because nothing came out of either side.
+const MOST_EMPTY: f64 = 0.25;
 
 /// The valid panels of a campaign by family, in the order in which they were made. A look judges the first ones, and this
 /// order keeps them the same for ever: in the order of the blocks, a panel that is repeated late would be put among them.
@@ -36,6 +38,8 @@ pub(crate) struct PanelObservation {
     pub(crate) kept: usize,
     controls: Vec<ArmRates>,
     members: Vec<MemberRates>,
+    /// The control that judges the machine.
+    machine: usize,
     subtracts: bool,
 }
 
@@ -70,7 +74,7 @@ impl Observations {
                 family: panel.record.family.clone(),
             })?;
             if panel.record.is_valid() {
-                families[family].push(PanelObservation::of(panel));
+                families[family].push(PanelObservation::of(panel, experiment.baseline()));
             }
         }
         Ok(Self { families })
@@ -93,9 +97,10 @@ fn family_of<S>(experiment: &Experiment<S>, record: &PanelRecord) -> Option<usiz
 }
 
 impl PanelObservation {
-    fn of(panel: &MeasuredPanel) -> Self {
+    fn of(panel: &MeasuredPanel, baseline: usize) -> Self {
         let MeasuredPanel { record, slices } = panel;
-        let undisturbed = kept_rounds(&control_slices(slices));
+        let machine = record.members[baseline].control;
+        let undisturbed = kept_rounds(&control_slices(slices, machine));
         let kept: Vec<bool> =
             undisturbed.iter().zip(complete(slices)).map(|(&kept, all)| kept && all).collect();
         let members = record.members.iter().enumerate().map(|(member, of)| MemberRates {
@@ -108,18 +113,20 @@ impl PanelObservation {
             kept: kept.iter().filter(|kept| **kept).count(),
             controls: (0..record.controls).map(|control| ArmRates::of(slices, control, &kept)).collect(),
             members: members.collect(),
+            machine,
             subtracts: record.subtracts,
         }
     }
 
-    /// The rate of the first control, which says how fast the machine was: what it counts per second.
+    /// The rate of the baseline's control, which says how fast the machine was: what it counts per second. The bench makes
+    /// members, and so their controls, in an order that differs from panel to panel: only the baseline's is always the same.
     pub(crate) fn machine_rate(&self) -> Option<f64> {
-        self.controls[MACHINE].rate()
+        self.machine().rate()
     }
 
-    /// The rates of the first control, round by round.
+    /// The rates of the baseline's control, round by round.
     pub(crate) fn machine(&self) -> &ArmRates {
-        &self.controls[MACHINE]
+        &self.controls[self.machine]
     }
 
     /// The rates of a member, round by round.
@@ -137,12 +144,19 @@ impl PanelObservation {
         difference(&self.member(member).counted, &self.member(against).counted)
     }
 
-    /// The logarithm of the ratio of two controls' rates.
-    pub(crate) fn control_ratio(&self, control: usize, against: usize) -> Option<f64> {
-        difference(&self.controls[control].counted, &self.controls[against].counted)
+    /// The logarithm of the ratio of the rates of two members' controls; `None` if they have one control.
+    pub(crate) fn control_ratio(&self, member: usize, against: usize) -> Option<f64> {
+        let [member, against] = self.controls_of(member, against);
+        let of = |control: usize| &self.controls[control].counted;
+        (member != against).then(|| difference(of(member), of(against))).flatten()
     }
 
-    /// The logarithm of the ratio of a member's rate to that of the first control.
+    /// The numbers of two members' controls in this panel.
+    pub(crate) fn controls_of(&self, member: usize, against: usize) -> [usize; 2] {
+        [member, against].map(|member| self.members[member].control)
+    }
+
+    /// The logarithm of the ratio of a member's rate to that of the baseline's control.
     pub(crate) fn over_machine(&self, member: usize) -> Option<f64> {
         difference(&self.member(member).counted, &self.machine().counted)
     }
@@ -152,14 +166,14 @@ impl PanelObservation {
         self.subtracts
     }
 
-    /// The logarithm of the rate that a member has in its own share of the time, over the rate of the first control: what
+    /// The logarithm of the rate that a member has in its own share of the time, over the rate of the baseline's control: what
     /// is counted, divided by the time that remains when its control has had its time for all that was handed to it.
     /// `None` if nothing remains, that is if the member costs less than the measurement can show.
     pub(crate) fn share_over_machine(&self, member: usize) -> Option<f64> {
         let MemberRates { control, rates } = &self.members[member];
         let (machine, control) = (&self.machine().offered, &self.controls[*control].offered);
         let rounds = rates.offered.iter().zip(control).zip(machine);
-        // Time for each packet handed over, in units of the first control's. It is subtracted round by round, because a
+        // Time for each packet handed over, in units of the baseline's control. It is subtracted round by round, because a
         // mean of sums of noisy times is not the sum of their geometric means.
         let rest = |((of_member, of_control), unit): ((&f64, &f64), &f64)| {
             (unit - of_member).exp() - (unit - of_control).exp()
@@ -209,24 +223,30 @@ fn difference(these: &[f64], those: &[f64]) -> Option<f64> {
     (these.len() == those.len()).then(|| finite_midmean(&differences)).flatten()
 }
 
-/// A slice in which nothing came out has the logarithm −∞: more than a quarter of them leave no finite midmean.
+/// A slice in which nothing came out has the logarithm −∞: more than a quarter of them leave no finite midmean. A round in
+/// which nothing came out of either side has no ratio, so it says nothing about it.
 fn finite_midmean(values: &[f64]) -> Option<f64> {
-    midmean(values).filter(|middle| middle.is_finite())
+    let told: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+    let empty = (values.len() - told.len()) as f64;
+    let middle = midmean(&told).filter(|middle| middle.is_finite());
+    middle.filter(|_| empty <= MOST_EMPTY * values.len() as f64)
 }
 
-/// Whether the control shows that too many rounds of a panel were disturbed.
-pub(crate) fn is_noisy(slices: &Slices) -> bool {
-    let kept = kept_rounds(&control_slices(slices));
-    let disturbed = kept.iter().filter(|kept| !**kept).count();
-    disturbed as f64 > MOST_DISTURBED * kept.len() as f64
+/// Whether the control hardly worked in too many rounds of a panel. What disturbs all of its rounds alike disturbs the
+/// members too, and cancels in their ratios; but where little is counted, little is known.
+pub(crate) fn is_noisy(slices: &Slices, control: usize) -> bool {
+    let rounds = control_slices(slices, control);
+    let hardly_works = |round: &&ControlSlice| !round.log_rate.is_finite() || round.lost_core > MOST_LOST;
+    rounds.iter().filter(hardly_works).count() as f64 > MOST_DISTURBED * rounds.len() as f64
 }
 
-pub(crate) fn control_slices(slices: &Slices) -> Vec<ControlSlice> {
+/// The slices of a control.
+pub(crate) fn control_slices(slices: &Slices, control: usize) -> Vec<ControlSlice> {
     let of = |slice: Slice| ControlSlice {
         log_rate: slice.per_second(slice.counted).ln(),
         lost_core: slice.lost_core.as_secs_f64() / slice.time.as_secs_f64(),
     };
-    slices.of(MACHINE).map(|slice| of(slice.unwrap_or_default())).collect()
+    slices.of(control).map(|slice| of(slice.unwrap_or_default())).collect()
 }
 
 #[cfg(test)]
@@ -249,5 +269,38 @@ mod tests {
             slices.push(1, &of_member);
         }
         assert_eq!(complete(&slices), [true, true, false, true, false]);
+    }
+
+    #[test]
+    fn rounds_in_which_nothing_came_out_of_either_side_say_nothing_about_their_ratio() {
+        let none = f64::NEG_INFINITY;
+        let ratio = |empty: usize| {
+            let mut sides = [[2.0; 8], [1.0; 8]];
+            sides.iter_mut().for_each(|side| side[..empty].fill(none));
+            difference(&sides[0], &sides[1])
+        };
+        assert_eq!([0, 1, 2, 3].map(ratio), [Some(1.0), Some(1.0), Some(1.0), None]);
+        assert_eq!(difference(&[none, 2.0, 2.0, none], &[1.0; 4]), None, "the rate of one side is zero");
+    }
+
+    #[test]
+    fn a_panel_is_noisy_if_its_control_hardly_worked() {
+        let noisy = |lost_core: u64, counted: u64| {
+            let mut slices = Slices::new(2);
+            let slice = |counted, lost_core| Slice {
+                counted,
+                offered: counted,
+                time: Duration::from_millis(1),
+                lost_core: Duration::from_micros(lost_core),
+            };
+            for _ in 0..8 {
+                slices.push(0, &slice(9, 0));
+                slices.push(1, &slice(counted, lost_core));
+            }
+            [is_noisy(&slices, 0), is_noisy(&slices, 1)]
+        };
+        assert_eq!(noisy(300, 9), [false, false]);
+        assert_eq!(noisy(600, 9), [false, true]);
+        assert_eq!(noisy(0, 0), [false, true]);
     }
 }

@@ -30,7 +30,7 @@ pub trait Bench<S> {
 
 /// Members that are ready together and take turns.
 pub trait Panel {
-    /// Number of controls: beds that run without a subject. At least one; control 0 judges the machine.
+    /// Number of controls: beds that run without a subject. At least one; the baseline's judges the machine.
     fn controls(&self) -> usize;
 
     /// The control whose bed is the same as this member's.

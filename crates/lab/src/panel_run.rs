@@ -215,7 +215,8 @@ impl<S: Settings> PanelRun<'_, S> {
     /// The validity of a panel: an invalid member makes the whole panel invalid, but one that took no turns does not.
     fn validity(&self, record: &PanelRecord, slices: &Slices) -> Reasons {
         let interrupted = self.stop.load(Ordering::Relaxed).then_some(Validity::Interrupted);
-        let noisy = (interrupted.is_none() && is_noisy(slices)).then_some(Validity::NoisyCores);
+        let control = record.members[self.experiment.baseline()].control;
+        let noisy = (interrupted.is_none() && is_noisy(slices, control)).then_some(Validity::NoisyCores);
         let taking_part = record.members.iter().filter(|member| member.set_aside.is_none());
         let of_members = taking_part.flat_map(|member| member.findings.reasons.iter().copied());
         of_members.chain(record.bed.reasons.iter().copied()).chain(interrupted).chain(noisy).collect()

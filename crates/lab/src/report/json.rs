@@ -118,7 +118,7 @@ struct CopyEntry<'a> {
 #[derive(Serialize)]
 struct MachineEntry<'a> {
     family: &'a str,
-    /// What the first control counts per second, the median over the panels.
+    /// What the baseline's control counts per second, the median over the panels.
     median: f64,
     /// The share of the rounds that is left out.
     left_out: f64,

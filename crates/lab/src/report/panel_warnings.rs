@@ -33,7 +33,9 @@ pub(super) fn warnings(
         let title = &campaign.experiment.families[family].title;
         let name = &campaign.experiment.families[family].name;
         let of_family = panels.iter().filter(|panel| panel.record.family == *name);
-        let machine = of_machine(of_family).into_iter().chain(left_out(judged.speeds[family].as_ref()));
+        let machine = of_machine(of_family, campaign.experiment.baseline())
+            .into_iter()
+            .chain(left_out(judged.speeds[family].as_ref()));
         let machine = machine.chain(of_turns(campaign, family));
         found.extend(machine.map(|warning| format!("{title}: {warning}")));
         found.extend(judged.cells.of_family(family).flat_map(|cell| of_cell(campaign, cell, observations)));
@@ -58,14 +60,15 @@ fn missing_panels(campaign: &Campaign) -> Option<String> {
     })
 }
 
-/// The warnings of the controls: the worst of each kind, with the number of panels that have it.
-fn of_machine<'p>(panels: impl Iterator<Item = &'p MeasuredPanel>) -> Vec<String> {
+/// The warnings of the baseline's control: the worst of each kind, with the number of panels that have it.
+fn of_machine<'p>(panels: impl Iterator<Item = &'p MeasuredPanel>, baseline: usize) -> Vec<String> {
     let mut kinds: BTreeMap<usize, (ControlWarning, u32)> = BTreeMap::new();
     let mut seen: Vec<Discriminant<ControlWarning>> = Vec::new();
     let mut valid = 0;
     for panel in panels.filter(|panel| panel.record.is_valid()) {
         valid += 1;
-        for warning in control_warnings(&control_slices(&panel.slices)) {
+        let control = panel.record.members[baseline].control;
+        for warning in control_warnings(&control_slices(&panel.slices, control)) {
             let kind = seen.iter().position(|kind| *kind == discriminant(&warning)).unwrap_or(seen.len());
             seen.extend((kind == seen.len()).then(|| discriminant(&warning)));
             let (worst, count) = kinds.entry(kind).or_insert((warning, 0));

@@ -1,4 +1,4 @@
-//! How fast the machine was: in each panel the rate of the first control, and the factor to the campaign's median.
+//! How fast the machine was: in each panel the rate of the baseline's control, and the factor to the campaign's median.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::stats::median;
 /// The machine during the valid panels of one family.
 #[derive(Debug, Clone)]
 pub(super) struct MachineSpeed {
-    /// What the first control counted per second: the median over the panels.
+    /// What the baseline's control counted per second: the median over the panels.
     pub(super) median: f64,
     /// The panels in the order in which they were made.
     pub(super) panels: Vec<PanelSpeed>,
@@ -61,7 +61,7 @@ impl MachineSpeed {
     }
 }
 
-/// The median machine speed of a family's panels: what the first control counts per second.
+/// The median machine speed of a family's panels: what the baseline's control counts per second.
 pub(super) fn median_speed(panels: &[PanelObservation]) -> Option<f64> {
     let rates: Vec<f64> = panels.iter().filter_map(PanelObservation::machine_rate).collect();
     median(&rates)

@@ -106,11 +106,12 @@ impl Bench<MockSettings> for MockBench {
 
 impl Panel for MockPanel<'_> {
     fn controls(&self) -> usize {
-        1
+        self.beds().len()
     }
 
-    fn control_of(&self, _member: usize) -> usize {
-        0
+    fn control_of(&self, member: usize) -> usize {
+        let of_member = bed(&self.members[member]);
+        self.beds().iter().position(|bed| *bed == of_member).unwrap()
     }
 
     fn subtracts(&self) -> bool {
@@ -141,7 +142,7 @@ impl Panel for MockPanel<'_> {
         *count += 1;
         let count = *count;
         let slice = match arm {
-            Arm::Control(_) => self.control(count, length),
+            Arm::Control(control) => self.control(self.beds()[control], count, length),
             Arm::Member(member) => self.member(member, count, [lead_in, length]),
         };
         if let Arm::Member(member) = arm {
@@ -178,9 +179,22 @@ impl Panel for MockPanel<'_> {
     }
 }
 
+fn bed(member: &MockSettings) -> f64 {
+    member.bed.unwrap_or(1.0)
+}
+
 impl MockPanel<'_> {
-    fn control(&self, count: u32, length: Duration) -> Slice {
-        let rate = CONTROL * self.machine(count) * (1.0 + 0.0005 * self.noise(100, count));
+    /// The speeds of the beds, in the order of the first member that has each, as a bench makes them.
+    fn beds(&self) -> Vec<f64> {
+        let mut beds: Vec<f64> = Vec::new();
+        for bed in self.members.iter().map(bed) {
+            beds.extend((!beds.contains(&bed)).then_some(bed));
+        }
+        beds
+    }
+
+    fn control(&self, bed: f64, count: u32, length: Duration) -> Slice {
+        let rate = bed * CONTROL * self.machine(count) * (1.0 + 0.0005 * self.noise(100, count));
         slice(rate, rate, length)
     }
 

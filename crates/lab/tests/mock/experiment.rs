@@ -24,6 +24,8 @@ pub struct MockSettings {
     pub short_costs: Option<f64>,
     /// The value of a counter.
     pub counter: Option<f64>,
+    /// How much faster its bed is; members of the same speed share a bed.
+    pub bed: Option<f64>,
 }
 
 impl Settings for MockSettings {
@@ -38,6 +40,7 @@ impl Settings for MockSettings {
             stalls_in: self.stalls_in.or(base.stalls_in),
             short_costs: self.short_costs.or(base.short_costs),
             counter: self.counter.or(base.counter),
+            bed: self.bed.or(base.bed),
         }
     }
 }

@@ -27,19 +27,16 @@ pub(super) fn panel<A: BenchFamily>(
     paths: Vec<ForwardPath<A>>,
     cores: Cores,
 ) -> Result<ArmPanel<'static>, BenchError> {
-    let first = paths.first().ok_or(BenchError::NoMembers)?;
+    // Whether the generator keeps up is asked of the largest load, whichever member was made first.
+    let load = |path: &&ForwardPath<A>| path.config.pps.unwrap_or(f64::INFINITY);
+    let largest = paths.iter().max_by(|a, b| load(a).total_cmp(&load(b))).ok_or(BenchError::NoMembers)?;
     let control = TwoCoreControl {
         cores,
         before: cores.round_trip()?,
-        run: CountedRun { config: first.config.clone(), flows: Arc::clone(&first.flows), total: None },
+        run: CountedRun { config: largest.config.clone(), flows: Arc::clone(&largest.flows), total: None },
     };
     let members = paths.into_iter().map(|path| Box::new(TwoCoreMember::of(path)) as Box<dyn PanelMember>);
-    Ok(ArmPanel {
-        controls: vec![Box::new(control)],
-        members: members.collect(),
-        subtracts: false,
-        limits: TWO_CORE_LIMITS,
-    })
+    Ok(ArmPanel::new(vec![Box::new(control)], members.collect(), false, TWO_CORE_LIMITS))
 }
 
 /// Runs of one router, and what they counted together.
