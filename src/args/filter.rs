@@ -23,8 +23,8 @@ pub enum FilterCommand {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The states are those that `fullview show states` lists with the same conditions. A TCP connection whose
-states are gone passes only if the rules let segments in the middle of a connection in.
+    after_help = "The states are those that `fullview show states` lists with the same conditions. A TCP connection whose states \
+are gone passes only if the rules let segments in the middle of a connection in.
 
 Examples:
   fullview filter kill 192.0.2.9
@@ -46,8 +46,8 @@ pub struct FilterKillArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Names of interfaces stand for the addresses that they have on this host. docs/reference/filter.md says which part \
-of pf.conf and ipfw is supported.
+    after_help = "Names of interfaces stand for the addresses that they have on this host. docs/reference/filter.md says which \
+part of pf.conf and ipfw is supported.
 
 Exit codes:
   0    the rule set is correct
@@ -92,9 +92,9 @@ fn packet_end(text: &str) -> Result<PacketEnd, String> {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The packet is the first of its flow: no state knows it. It passes the interface that it comes in by and then the one
-that it goes out by, with the rules' answer for each. Interfaces that this host does not have are assumed to exist, without
-addresses.
+    after_help = "The packet is the first of its flow: no state knows it. It passes the interface that it comes in by and then \
+the one that it goes out by, with the rules' answer for each. Interfaces that this host does not have are \
+assumed to exist, without addresses.
 
 Exit codes:
   0    explained
@@ -135,16 +135,16 @@ pub struct FilterExplainArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A change counts for flows that have no state yet. It lasts until the router ends, or until a reload
-of rules that say which addresses the table has (docs/reference/filter.md). Entries are addresses
-and prefixes; with pf `!` in front of one excepts it, with ipfw `=N` behind one is its value. All
-entries of a command are applied at once, or none.
+    after_help = "A change counts for flows that have no state yet. It lasts until the router ends, or until a reload of rules \
+that say which addresses the table has (docs/reference/filter.md). Entries are addresses and prefixes; with pf \
+`!` in front of one excepts it, with ipfw `=N` behind one is its value. All entries of a command are applied \
+at once, or none.
 
 Exit codes:
   0    done; of `test`: the table contains the address
   1    it could not be done; of `test`: the table does not contain the address
-  2    wrong arguments, or a file with a wrong entry: the message names the line; of `test`: there is
-       no answer
+  2    wrong arguments, or a file with a wrong entry: the message names the line; of `test`: there
+       is no answer
 
 Examples:
   fullview filter table bad show

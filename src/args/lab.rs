@@ -31,7 +31,7 @@ pub struct ExperimentArgs {
 /// How long a campaign is.
 #[derive(Debug, Args)]
 pub struct LengthArgs {
-    /// A number of blocks, or \"until-decided\", instead of the file's
+    /// A number of blocks, or "until-decided", instead of the file's
     #[arg(long, value_name = "N", value_parser = runs)]
     pub runs: Option<Runs>,
     /// The most minutes until all comparisons are decided, instead of the file's
@@ -49,16 +49,16 @@ fn runs(text: &str) -> Result<Runs, String> {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "With --against, this build and another one take turns in every block, each in processes of its own, and \
-each variant of this build is compared with the same variant of the other.
+    after_help = "With --against, this build and another one take turns in every block, each in processes of its own, and each \
+variant of this build is compared with the same variant of the other.
 
 Exit codes:
   0    measured and judged
   2    wrong arguments or bad input: the message names the file, the line and how to fix it
   3    measured, but with too few valid blocks to judge every comparison
   4    with --gate: some variant is worse than its baseline, or than the other build's
-  5    with --gate: the baseline and its copy differ, so that this machine or set-up cannot be trusted today;
-       without --gate the first line of the answer says so
+  5    with --gate: the baseline and its copy differ, so that this machine or set-up cannot be
+       trusted today; without --gate the first line of the answer says so
   130  interrupted; what was measured is kept, --resume goes on
 
 Examples:
@@ -101,6 +101,7 @@ pub struct BenchArgs {
 
 Exit codes:
   0    measured
+  3    measured, but with too few valid blocks to tell whether two copies differ
   5    two copies differ: this machine or set-up cannot be trusted today
 
 Example:
@@ -153,7 +154,7 @@ pub struct PlanArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each variant is made ready and verified alone, and sampled by perf (Debian: linux-perf) while it works for the
+    after_help = "Each variant is made ready and verified alone, and sampled by perf (Debian: linux-perf) while it works for the \
 seconds of the experiment's window. Rates are measured by `fullview bench`, never here.
 
 Exit codes:
@@ -186,7 +187,8 @@ pub struct ProfileArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Two folders have no round in common, so that this is weaker than `fullview bench --against`; the answer says why.
+    after_help = "Two folders have no round in common, so that this is weaker than `fullview bench --against`; the answer says \
+why.
 
 Exit codes:
   0    compared

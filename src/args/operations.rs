@@ -157,8 +157,8 @@ fn protocol(text: &str) -> Result<u8, String> {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Tests for --match, joined by \"and\": inet, inet6, arp, src PREFIX, dst PREFIX, proto NAME-OR-NUMBER, udp, tcp, icmp,
-icmp6, sport N, dport N, vlan N.
+    after_help = "Tests for --match, joined by \"and\": inet, inet6, arp, src PREFIX, dst PREFIX, proto NAME-OR-NUMBER, udp, \
+tcp, icmp, icmp6, sport N, dport N, vlan N.
 
 Examples:
   fullview trace --match \"dst 192.0.2.0/24 and udp\" --count 3

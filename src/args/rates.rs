@@ -9,17 +9,17 @@ use fullview_table::Family;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each device forwards UDP packets between two network namespaces, or with --testbed between hosts
-(docs/reference/testbed.md). A search (MLRsearch) finds the highest load
-without loss (NDR), that with a loss of 0.5 % (PDR), and what comes out of the largest load (MRR). Needs root, iproute2,
-ethtool, chrt, and nft or iptables for the devices with rules. What is comparable: docs/reference/rates.md.
+    after_help = "Each device forwards UDP packets between two network namespaces, or with --testbed between hosts \
+(docs/reference/testbed.md). A search (MLRsearch) finds the highest load without loss (NDR), that with a loss \
+of 0.5 % (PDR), and what comes out of the largest load (MRR). Needs root, iproute2, ethtool, chrt, and nft or \
+iptables for the devices with rules. What is comparable: docs/reference/rates.md.
 
 Exit codes:
   0    measured
   1    it could not be done: the message says why
   2    wrong arguments or bad input
-  3    measured, but some search has no result, or with --profile some profile is not valid: README.md in the folder
-       says why
+  3    measured, but some search has no result, or with --profile some profile is not valid:
+       README.md in the folder says why
   130  interrupted; README.md has what was finished, and --resume goes on
 
 Examples:
