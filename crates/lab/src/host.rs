@@ -4,10 +4,14 @@
 //! is guessed.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
+use std::hash::Hasher;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
+use twox_hash::XxHash64;
 
 /// What the figures of a campaign depend on besides the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,8 +37,11 @@ pub struct Build {
     pub version: String,
     /// Output of `rustc --version`.
     pub rustc: Option<String>,
-    /// Commit that was checked out.
+    /// Commit that was checked out. The build may contain changes that are not in it.
     pub commit: Option<String>,
+    /// Hash of the program's file: another one after every change. Absent in archives of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// Whether debug assertions were compiled in. The rates of such a build are not those of a release.
     pub debug: bool,
 }
@@ -91,7 +98,10 @@ impl Provenance {
             ("kernel", self.host.kernel.as_ref(), now.host.kernel.as_ref()),
             ("governor", self.host.governor.as_ref(), now.host.governor.as_ref()),
         ];
-        let changed = pairs.into_iter().filter(|(_, before, now)| before != now);
+        let programs = [&self.build.program, &now.build.program];
+        let known = programs.iter().all(|program| program.is_some());
+        let program = known.then_some(("program", programs[0].as_ref(), programs[1].as_ref()));
+        let changed = pairs.into_iter().chain(program).filter(|(_, before, now)| before != now);
         let mut found: Vec<String> = changed
             .map(|(what, before, now)| format!("{what}: {} → {}", shown(before), shown(now)))
             .collect();
@@ -114,7 +124,25 @@ impl Build {
             version: env!("CARGO_PKG_VERSION").into(),
             rustc: known(env!("LAB_BUILD_RUSTC")),
             commit: known(env!("LAB_BUILD_COMMIT")),
+            program: hash_of_program(),
             debug: cfg!(debug_assertions),
+        }
+    }
+}
+
+/// The hash of the file that this process was started from, also if that is no longer there.
+fn hash_of_program() -> Option<String> {
+    static HASH: OnceLock<Option<String>> = OnceLock::new();
+    HASH.get_or_init(|| hash_of(Path::new("/proc/self/exe")).ok()).clone()
+}
+
+fn hash_of(path: &Path) -> io::Result<String> {
+    let (mut file, mut hasher) = (File::open(path)?, XxHash64::with_seed(0));
+    let mut part = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut part)? {
+            0 => return Ok(format!("{:016x}", hasher.finish())),
+            length => hasher.write(&part[..length]),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::protocol::{AgentReply, AgentRequest, COMMAND, NodeFacts};
 use super::session::Session;
 use super::shell::{RemoteFolder, output};
 use super::ssh::SshHost;
-use crate::served::Hello;
+use crate::served::{Hello, ServedBuild};
 
 /// How long an answer may take beyond what was asked for.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -34,7 +34,8 @@ impl AgentConnection {
         session.keep_alive();
         let facts = first_facts(&host.node, &session)?;
         let here = Hello::of_this_program().build;
-        if facts.build != here {
+        // The file there may be a copy without symbols.
+        if (ServedBuild { program: here.program.clone(), ..facts.build.clone() }) != here {
             let [there, here] = [&facts.build, &here].map(|build| {
                 let commit = build.commit.as_deref().unwrap_or("unknown commit");
                 format!("{} {commit}{}", build.version, if build.debug { ", debug" } else { "" })

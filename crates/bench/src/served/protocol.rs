@@ -53,6 +53,9 @@ pub struct ServedBuild {
     pub version: String,
     pub rustc: Option<String>,
     pub commit: Option<String>,
+    /// Hash of the program's file; absent from older builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     pub debug: bool,
     /// Cargo features that change what is measured.
     pub features: Vec<String>,
@@ -140,9 +143,10 @@ pub struct ServedFailure {
 impl Hello {
     /// The first line of this program.
     pub fn of_this_program() -> Self {
-        let Build { version, rustc, commit, debug } = Build::current();
+        let Build { version, rustc, commit, program, debug } = Build::current();
         let features = cfg!(feature = "bpf").then(|| "bpf".to_owned()).into_iter().collect();
-        Self { protocol: PROTOCOL, build: ServedBuild { version, rustc, commit, debug, features } }
+        let build = ServedBuild { version, rustc, commit, program, debug, features };
+        Self { protocol: PROTOCOL, build }
     }
 }
 
