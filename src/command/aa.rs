@@ -7,7 +7,7 @@ use fullview_lab::noise::{Noise, copies_of_baseline};
 use fullview_lab::{Experiment, Opening, Outcome, Runs};
 use serde::Serialize;
 
-use super::{Exit, campaign, noise_table};
+use super::{Exit, campaign, noise_table, shown};
 use crate::args::AaArgs;
 use fullview_bench::settings::Settings;
 use fullview_router::log;
@@ -20,6 +20,7 @@ struct AaDocument<'a> {
     schema: u32,
     title: &'a str,
     untrusted: bool,
+    judged: bool,
     comparisons: usize,
     margin: f64,
     power: f64,
@@ -42,17 +43,23 @@ pub fn run(args: &AaArgs) -> anyhow::Result<Exit> {
     experiment.runs = Runs::UntilDecided;
     experiment.analysis.first_look = None;
     let looks = looks(&experiment, &noise);
-    if args.json {
-        json(&experiment, &noise, &looks)?;
-    } else {
-        print(&experiment, &noise, &looks)?;
-    }
+    let written = if args.json { json } else { print }(&experiment, &noise, &looks);
+    let exit = shown(written, exit(&noise, args.experiment.smoke))?;
     if outcome == Outcome::Interrupted {
         log::line(&format!("interrupted: {} has the blocks that were measured", folder.display()));
         return Ok(Exit::Interrupted);
     }
-    let untrusted = noise.is_untrusted() && !args.experiment.smoke;
-    Ok(if untrusted { Exit::Untrusted } else { Exit::Done })
+    Ok(exit)
+}
+
+/// A smoke run checks that everything works, not that this machine can be trusted.
+fn exit(noise: &Noise, is_smoke: bool) -> Exit {
+    match () {
+        () if is_smoke => Exit::Done,
+        () if noise.is_untrusted() => Exit::Untrusted,
+        () if !noise.is_judged() => Exit::Invalid,
+        () => Exit::Done,
+    }
 }
 
 /// What is seen after so many blocks of the experiment.
@@ -71,6 +78,7 @@ fn json(experiment: &Experiment<Settings>, noise: &Noise, looks: &[ForecastLook]
         schema: 1,
         title: &experiment.title,
         untrusted: noise.is_untrusted(),
+        judged: noise.is_judged(),
         comparisons: comparisons(experiment),
         margin: experiment.analysis.margin,
         power: POWER,
@@ -95,6 +103,9 @@ fn print(experiment: &Experiment<Settings>, noise: &Noise, looks: &[ForecastLook
     )?;
     if noise.is_untrusted() {
         writeln!(out, "this machine or set-up cannot be trusted today: copies of one variant differ")?;
+    }
+    if !noise.is_judged() {
+        writeln!(out, "whether copies of one variant differ is not known: too few blocks are valid")?;
     }
     Ok(())
 }

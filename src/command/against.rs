@@ -13,7 +13,7 @@ use fullview_router::error::BadInput;
 use fullview_router::log;
 
 use super::other_build::{Found, OtherBuild};
-use super::{Exit, campaign, report};
+use super::{Exit, campaign, report, shown};
 use crate::args::BenchArgs;
 
 pub fn run(args: &BenchArgs, mut experiment: Experiment<Settings>, other: &str) -> anyhow::Result<Exit> {
@@ -37,10 +37,8 @@ pub fn run(args: &BenchArgs, mut experiment: Experiment<Settings>, other: &str) 
     let outcome = campaign::measure(&experiment, &folder, campaign::opening(args), &mut served, &stop)?;
     drop(before);
     let exit = report::write(&folder, args.json, args.gate)?;
-    if !args.json {
-        conclude(&folder, &found.label)?;
-    }
-    Ok(campaign::end(args, outcome, exit, &folder))
+    let concluded = conclude(&folder, &found.label, args.json);
+    Ok(campaign::end(args, outcome, shown(concluded, exit)?, &folder))
 }
 
 /// The conditions of the bed that every process makes. The bench is made in a thread of its own, because it may pin its
@@ -75,7 +73,9 @@ fn builds(label: &str, builds: [&ServedBuild; 2]) -> [String; 2] {
 fn described(build: &ServedBuild) -> String {
     let known = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".into());
     let kind = if build.debug { ", debug" } else { "" };
-    format!("fullview {}, commit {}, {}{kind}", build.version, known(&build.commit), known(&build.rustc))
+    let program = build.program.as_ref().map_or(String::new(), |program| format!(", program {program}"));
+    let (version, commit, rustc) = (&build.version, known(&build.commit), known(&build.rustc));
+    format!("fullview {version}, commit {commit}, {rustc}{kind}{program}")
 }
 
 /// In what the builds differ besides their code. A debug build and a release build are not compared.
@@ -97,9 +97,12 @@ fn differences(before: &ServedBuild, after: &ServedBuild) -> anyhow::Result<Vec<
 }
 
 /// Says in one line what the other lines say together, below them, and before it what would mislead.
-fn conclude(folder: &Path, label: &str) -> anyhow::Result<()> {
+fn conclude(folder: &Path, label: &str, is_json: bool) -> anyhow::Result<()> {
     for bed in fullview_lab::beds::differences(folder)? {
         log::line(&format!("warning: {bed}"));
+    }
+    if is_json {
+        return Ok(());
     }
     let report = fullview_lab::report(folder)?;
     let count = |verdict| report.verdicts().iter().filter(|found| **found == verdict).count();

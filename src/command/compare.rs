@@ -5,17 +5,17 @@ use std::io::{self, Write};
 use fullview_lab::compare::{ComparedCell, FolderComparison, compare};
 use fullview_lab::stats::{Effect, Verdict};
 
-use super::Exit;
+use super::{Exit, shown};
 use crate::args::CompareArgs;
 
 pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     let compared = compare(&args.before, &args.after)?;
-    if args.json {
-        writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&compared)?)?;
-    } else {
-        print(&compared)?;
-    }
-    Ok(exit(&compared, args.gate))
+    let written = if args.json { json(&compared) } else { print(&compared) };
+    shown(written, exit(&compared, args.gate))
+}
+
+fn json(compared: &FolderComparison) -> anyhow::Result<()> {
+    Ok(writeln!(io::stdout(), "{}", serde_json::to_string_pretty(compared)?)?)
 }
 
 fn exit(compared: &FolderComparison, gate: bool) -> Exit {

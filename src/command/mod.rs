@@ -109,10 +109,18 @@ fn is_bad_archive(cause: &(dyn std::error::Error + 'static)) -> bool {
     )
 }
 
-/// Whether the reader of standard output has closed it.
+/// Whether the reader of standard output has closed it. Other pipes have errors that say which, with the pipe's as their
+/// cause.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
-    kinds.into_iter().any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// The exit code of a command that has shown its answer, which a reader that closed standard output does not change.
+fn shown(written: anyhow::Result<()>, exit: Exit) -> anyhow::Result<Exit> {
+    match written {
+        Err(error) if is_broken_pipe(&error) => Ok(exit),
+        written => written.map(|()| exit),
+    }
 }
 
 /// Runs ministat, which parses its arguments itself.
@@ -132,4 +140,21 @@ pub fn man() -> anyhow::Result<Exit> {
     clap_mangen::Man::new(Cli::command()).render(&mut page)?;
     io::stdout().write_all(&page)?;
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn a_closed_reader_changes_no_exit_code_and_another_pipe_is_an_error() {
+        let closed = || anyhow::Error::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert_eq!(shown(Err(closed()), Exit::Worse).ok(), Some(Exit::Worse));
+        let of_peer = io::Error::other(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert!(shown(Err(of_peer.into()), Exit::Done).is_err());
+        let other = Err::<(), _>(io::Error::other("full")).context("the disk");
+        assert!(shown(other, Exit::Done).is_err());
+    }
 }

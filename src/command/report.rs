@@ -3,27 +3,26 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use fullview_lab::ReportStatus;
+use fullview_lab::{Report, ReportStatus};
 
-use super::Exit;
+use super::{Exit, shown};
 use crate::args::ReportArgs;
 
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
-    if args.json {
+    let printed = |text: &dyn Fn(&Report) -> anyhow::Result<String>| {
         let report = fullview_lab::report(&args.folder)?;
-        io::stdout().write_all(report.json().as_bytes())?;
-        return Ok(exit(report.status(), false));
+        let text = text(&report)?;
+        shown(io::stdout().write_all(text.as_bytes()).map_err(Into::into), exit(report.status(), false))
+    };
+    if args.json {
+        return printed(&|report| Ok(report.json().to_owned()));
     }
     if args.raw {
-        let report = fullview_lab::report(&args.folder)?;
-        io::stdout().write_all(report.raw().as_bytes())?;
-        return Ok(exit(report.status(), false));
+        return printed(&|report| Ok(report.raw().to_owned()));
     }
     if let Some(counters) = &args.overview {
-        let report = fullview_lab::report(&args.folder)?;
         let counters: Vec<String> = counters.split_terminator(',').map(str::to_owned).collect();
-        io::stdout().write_all(report.overview(&counters)?.as_bytes())?;
-        return Ok(exit(report.status(), false));
+        return printed(&|report| Ok(report.overview(&counters)?));
     }
     write(&args.folder, false, false)
 }
@@ -32,21 +31,23 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
 pub fn write(folder: &Path, json: bool, gate: bool) -> anyhow::Result<Exit> {
     let report = fullview_lab::report(folder)?;
     report.write(folder)?;
+    shown(print(&report, folder, json), exit(report.status(), gate))
+}
+
+fn print(report: &Report, folder: &Path, json: bool) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if json {
-        out.write_all(report.json().as_bytes())?;
-    } else {
-        writeln!(out, "report: {}", folder.join("README.md").display())?;
-        report.verdict_lines().iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        return Ok(out.write_all(report.json().as_bytes())?);
     }
-    Ok(exit(report.status(), gate))
+    writeln!(out, "report: {}", folder.join("README.md").display())?;
+    Ok(report.verdict_lines().iter().try_for_each(|line| writeln!(out, "{line}"))?)
 }
 
 fn exit(status: ReportStatus, gate: bool) -> Exit {
     match status {
-        ReportStatus::Untrusted if gate => Exit::Untrusted,
-        ReportStatus::Incomplete => Exit::Invalid,
-        ReportStatus::Worse if gate => Exit::Worse,
-        ReportStatus::Untrusted | ReportStatus::Worse | ReportStatus::Ok => Exit::Done,
+        ReportStatus { untrusted: true, .. } if gate => Exit::Untrusted,
+        ReportStatus { incomplete: true, .. } => Exit::Invalid,
+        ReportStatus { worse: true, .. } if gate => Exit::Worse,
+        _ => Exit::Done,
     }
 }

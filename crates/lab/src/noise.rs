@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::campaign::{Campaign, Measurements};
 use crate::decision::Decision;
 use crate::error::{ArchiveError, LabError};
-use crate::experiment::{Experiment, Runs, Settings, Variant};
+use crate::experiment::{Experiment, Runs, Settings, Variant, Window};
 use crate::host::Provenance;
 use crate::observations::{Observations, PanelObservation};
 use crate::record::PanelRecord;
@@ -28,6 +28,8 @@ pub struct Noise {
     pub of_copies: bool,
     /// The families in the order of the experiment.
     pub families: Vec<FamilyNoise>,
+    #[serde(skip)]
+    window: Window,
     #[serde(skip)]
     provenance: Provenance,
     #[serde(skip)]
@@ -111,7 +113,7 @@ impl Noise {
         };
         let experiment = &campaign.experiment;
         let observations = Observations::of(experiment, panels, folder)?;
-        let copies = Decision::of(experiment, experiment.first_look(), &observations).copies;
+        let copies = Decision::of(experiment, only_look(experiment, &observations), &observations).copies;
         let records: Vec<&PanelRecord> = panels.iter().map(|panel| &panel.record).collect();
         let pairs = pairs(experiment);
         let families = experiment.families.iter().enumerate().map(|(index, family)| {
@@ -129,6 +131,7 @@ impl Noise {
             of_copies: is_of_copies(experiment),
             families,
             baseline: merged(&experiment.subject, &experiment.variants[experiment.baseline()].set),
+            window: experiment.window.clone(),
             provenance: campaign.provenance,
         })
     }
@@ -136,6 +139,11 @@ impl Noise {
     /// Whether the hidden copy differed from the baseline in some family: then the figures are not to be trusted.
     pub fn is_untrusted(&self) -> bool {
         self.families.iter().any(|family| family.copy.is_some_and(|copy| copy.differs))
+    }
+
+    /// Whether it is known in every family if the hidden copy differed.
+    pub fn is_judged(&self) -> bool {
+        self.families.iter().all(|family| family.copy.is_some())
     }
 
     /// Why this noise says nothing about an experiment on this machine; empty if it does. The settings `except` may differ.
@@ -146,12 +154,23 @@ impl Noise {
         let missing = experiment.families.iter().filter(|family| self.family(&family.name).is_none());
         let missing = missing.map(|family| format!("it has no {}", family.title));
         let settings = self.baseline.differences(&baseline, except);
-        self.provenance.differences(&here).into_iter().chain(settings).chain(missing).collect()
+        let window = (self.window != experiment.window).then(|| "another [window]".to_owned());
+        self.provenance.differences(&here).into_iter().chain(settings).chain(window).chain(missing).collect()
     }
 
     /// The family with this name.
     pub fn family(&self, name: &str) -> Option<&FamilyNoise> {
         self.families.iter().find(|family| family.family == name)
+    }
+}
+
+/// When the hidden copy is judged. A campaign of copies has one look: at all of its blocks, of which some may not be valid.
+fn only_look(experiment: &Experiment<toml::Table>, observations: &Observations) -> u32 {
+    const FEWEST: usize = 2;
+    let valid = (0..experiment.families.len()).map(|family| observations.family(family).len());
+    match (is_of_copies(experiment), valid.min()) {
+        (true, Some(blocks)) => blocks.max(FEWEST) as u32,
+        _ => experiment.first_look(),
     }
 }
 

@@ -45,14 +45,19 @@ impl Slices {
         Self { arms: saturated(arms as u64), columns: Columns::default() }
     }
 
-    /// Appends the next slice. Counts and times beyond 32 bits, which are slices of seconds, become the largest number.
+    /// Appends the next slice. Counts and times beyond 32 bits, which are slices of seconds, are halved together until they
+    /// fit: rates stay as they are.
     pub fn push(&mut self, arm: usize, slice: &Slice) {
+        let [time, lost_core] = [slice.time, slice.lost_core].map(nanoseconds);
+        let all = slice.counted | slice.offered | time | lost_core;
+        let halvings = (u64::BITS - all.leading_zeros()).saturating_sub(u32::BITS);
+        let halved = |number: u64| (number >> halvings) as u32;
         let columns = &mut self.columns;
         columns.arm.push(saturated(arm as u64));
-        columns.counted.push(saturated(slice.counted));
-        columns.offered.push(saturated(slice.offered));
-        columns.nanoseconds.push(nanoseconds(slice.time));
-        columns.lost_core.push(nanoseconds(slice.lost_core));
+        columns.counted.push(halved(slice.counted));
+        columns.offered.push(halved(slice.offered));
+        columns.nanoseconds.push(halved(time));
+        columns.lost_core.push(halved(lost_core));
     }
 
     /// Appends the slices of later rounds of the same arms.
@@ -131,8 +136,8 @@ fn decompressed(bytes: &[u8]) -> Result<Vec<u8>, String> {
     if whole { Ok(plain) } else { Err(refused(&"its checksum is wrong")) }
 }
 
-fn nanoseconds(time: Duration) -> u32 {
-    u32::try_from(time.as_nanos()).unwrap_or(u32::MAX)
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn saturated(number: u64) -> u32 {
@@ -176,6 +181,20 @@ mod tests {
         let mut slices = two_arms(2);
         slices.push(0, &slice(9));
         assert_eq!((slices.rounds(), slices.of(0).count()), (2, 2));
+    }
+
+    #[test]
+    fn a_slice_of_many_seconds_keeps_its_rates() {
+        let mut slices = Slices::new(1);
+        let time = Duration::from_secs(10);
+        slices.push(0, &Slice { counted: 5 << 33, offered: 6 << 33, time, lost_core: time / 4 });
+        let stored = slices.of(0).next().flatten().unwrap();
+        let rates = [stored.per_second(stored.counted), stored.per_second(stored.offered)];
+        for (rate, expected) in
+            rates.into_iter().zip([5.0, 6.0].map(|count: f64| count * (1_u64 << 33) as f64 / 7.5))
+        {
+            assert!((rate / expected - 1.0).abs() < 1e-6, "{rate} instead of {expected}");
+        }
     }
 
     #[test]

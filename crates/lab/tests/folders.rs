@@ -242,6 +242,25 @@ fn a_campaign_of_copies_shows_the_noise_that_there_is() {
     let other = parse(&EXPERIMENT.replace("own_ns = 10.0", "own_ns = 11.0"));
     assert_eq!(noise.unfit_for(&other, &[]), ["own_ns: 10.0 → 11.0"]);
     assert_eq!(noise.unfit_for(&other, &["own_ns"]), Vec::<String>::new());
+    let mut longer = experiment.clone();
+    longer.window.measure_s *= 10.0;
+    assert_eq!(noise.unfit_for(&longer, &[]), ["another [window]"]);
+}
+
+/// One of ten panels does not count, so that the look at ten blocks never comes; the copy is judged all the same.
+#[test]
+fn the_copy_is_judged_by_the_blocks_that_are_valid() {
+    let dir = tempfile::tempdir().unwrap();
+    let copies = |blocks| copies_of_baseline(&parse(EXPERIMENT), 2, blocks);
+    let bench = &mut SimulatedBench { speed: 1.0, block_noise: 0.01 };
+    let folder = measure(&copies(10), bench, &dir.path().join("ten"));
+    let journal = folder.join("panels.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    std::fs::write(&journal, text.replacen("[\"ok\"]", "[\"noisy_cores\"]", 1)).unwrap();
+    let noise = Noise::of(&folder).unwrap();
+    assert!(noise.is_judged() && noise.blocks == 9);
+    let one = Noise::of(&measure(&copies(1), bench, &dir.path().join("one"))).unwrap();
+    assert!(!one.is_judged() && !one.is_untrusted());
 }
 
 #[test]

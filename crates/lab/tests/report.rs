@@ -19,6 +19,11 @@ use fullview_lab::{Archive, LabError, Opening, Report, ReportStatus, report, run
 use mock::bench::{Machine, MockBench, ProgressLog};
 use mock::experiment::{EXPERIMENT, parse};
 
+const OK: ReportStatus = ReportStatus { untrusted: false, incomplete: false, worse: false };
+const INCOMPLETE: ReportStatus = ReportStatus { incomplete: true, ..OK };
+const UNTRUSTED: ReportStatus = ReportStatus { untrusted: true, ..OK };
+const WORSE: ReportStatus = ReportStatus { worse: true, ..OK };
+
 /// The provenance that replaces that of the machine running the test.
 const HOST: &str = r#"{
   "started": "2026-11-21T08:00:00Z",
@@ -106,7 +111,7 @@ fn the_report_of_an_old_archive_equals_its_golden_file() {
     let made = report(&folder).unwrap();
     compare_with_golden("schema-1.md", &made);
     assert_eq!(made.verdicts(), [Some(Verdict::Better), Some(Verdict::Better)]);
-    assert_eq!(made.status(), ReportStatus::Ok);
+    assert_eq!(made.status(), OK);
     assert!(made.verdict_lines()[0].starts_with("after forwards 5.15 % more IPv4 packets than before ("));
     assert_eq!(json_of(&made)["copies"].as_array().unwrap().len(), 0);
 }
@@ -163,7 +168,7 @@ fn whole_runs_that_are_too_few_or_zero_are_not_judged() {
     let few = few.unwrap();
     let words = "not judged: r368766 with the patch has 2 valid runs, and at least 3 are needed";
     assert!(few.verdict_lines()[0].contains(words), "{:?}", few.verdict_lines());
-    assert_eq!(few.status(), ReportStatus::Incomplete);
+    assert_eq!(few.status(), INCOMPLETE);
     let zero = old_report(|_, record| {
         if is_of(record, "after", "inet") {
             record["value"] = 0.0.into();
@@ -235,6 +240,26 @@ fn the_answer_is_one_sentence_per_comparison_and_the_report_begins_with_it() {
     assert_eq!(json_of(&made)["answer"][0], lines[0].as_str());
 }
 
+/// The bench makes the members, and so their beds, in an order that differs from panel to panel.
+#[test]
+fn the_machine_is_judged_by_the_bed_of_the_baseline_in_every_panel() {
+    let text = EXPERIMENT.replace("runs = 4", "runs = 12");
+    let text = text.replace("{ rate = 1050000.0 }", "{ rate = 1050000.0, bed = 2.0 }");
+    let folder = tempfile::tempdir().unwrap();
+    measured(&text, folder.path(), &mut MockBench::default());
+    let made = report(folder.path()).unwrap();
+    let json = json_of(&made);
+    let panels = json["machine"][0]["panels"].as_array().unwrap();
+    assert_eq!(panels.len(), 12);
+    for panel in panels {
+        let factor = panel["factor"].as_f64().unwrap();
+        assert!((0.8..1.25).contains(&factor), "another bed has twice the rate: {panels:?}");
+    }
+    let beds = fullview_lab::beds::differences(folder.path()).unwrap();
+    assert_eq!(beds.len(), 2, "one for each family: {beds:?}");
+    assert!(beds.iter().all(|bed| (0.99..1.01).contains(&bed.effect.estimate)), "{beds:?}");
+}
+
 #[test]
 fn the_best_variant_comes_first() {
     let more = "[[variants]]\nname = \"fast\"\nlabel = \"fast\"\nset = { rate = 3000000.0 }\n\
@@ -248,7 +273,7 @@ fn the_best_variant_comes_first() {
     begins(2, "slow forwards 0.50 × as many IPv4 packets as before (0.");
     begins(3, "absent against before, IPv4 packets: not judged: absent took no turns (refused)");
     begins(4, "fast forwards 3.00 × as many inet6 packets as before (");
-    assert_eq!(made.status(), ReportStatus::Incomplete);
+    assert_eq!(made.status(), ReportStatus { worse: true, ..INCOMPLETE });
     assert!(made.readme().contains("absent: took no turns (refused in 4 of 4 panels)"));
     assert!(made.overview(&[]).unwrap().contains("[1] it has no such table"));
 }
@@ -282,7 +307,7 @@ fn what_is_undecided_has_advice_in_blocks_and_minutes() {
     assert!(line.contains("): 1 more block (20 seconds) to tell apart a difference of 1."), "{line}");
     let advice = &json_of(&made)["comparisons"][0]["advice"];
     assert_eq!((advice["blocks"].as_u64(), advice["seconds"].as_f64()), (Some(1), Some(20.0)));
-    assert_eq!(made.status(), ReportStatus::Ok);
+    assert_eq!(made.status(), OK);
 }
 
 /// The whole loop differs by less than the margin, and what remains without the bed by more.
@@ -357,9 +382,17 @@ fn the_raw_blocks_have_the_values_as_they_were_measured() {
 }
 
 #[test]
+fn a_copy_that_differs_does_not_hide_that_comparisons_are_not_judged() {
+    let machine = Machine { copy: 1.02, ..Machine::default() };
+    let refused = "[[variants]]\nname = \"absent\"\nlabel = \"absent\"\nset = { refuses = true }\n";
+    let made = report_with(&(EXPERIMENT.to_owned() + refused), machine);
+    assert_eq!(made.status(), ReportStatus { incomplete: true, ..UNTRUSTED });
+}
+
+#[test]
 fn a_copy_that_differs_stands_above_everything_else() {
     let made = report_with(EXPERIMENT, Machine { copy: 1.02, ..Machine::default() });
-    assert_eq!(made.status(), ReportStatus::Untrusted);
+    assert_eq!(made.status(), UNTRUSTED);
     let words = "This machine or set-up cannot be trusted today: the same variant, measured twice in turns, differs by +";
     assert!(made.untrusted().unwrap().starts_with(words));
     assert!(made.verdict_lines()[0].starts_with(words));
@@ -452,18 +485,17 @@ fn a_variant_that_cannot_keep_up_with_the_load_is_judged_and_its_loss_is_its_res
     assert!(!report_of(EXPERIMENT).readme().contains("## Loss"));
     let worse = with_settings("load = 1500000.0").replace("1050000.0", "600000.0");
     let machine = Machine { subtracts: false, ..Machine::default() };
-    assert_eq!(report_with(&worse, machine).status(), ReportStatus::Worse);
+    assert_eq!(report_with(&worse, machine).status(), WORSE);
 }
 
 #[test]
 fn a_campaign_before_its_first_look_is_not_judged() {
-    let text = EXPERIMENT.to_owned() + "[analysis]\nfirst_look = 5\n";
-    let made = report_of(&text);
+    let made = report_of(&(with_settings("invalid_panels = 1") + "[analysis]\nmax_repeats = 0\n"));
     let line = &made.verdict_lines()[0];
     let words =
-        "after against before, IPv4 packets: not judged: 4 of the 5 valid blocks that the first look needs";
+        "after against before, IPv4 packets: not judged: 3 of the 4 valid blocks that the first look needs";
     assert_eq!(line, words);
-    assert_eq!(made.status(), ReportStatus::Incomplete);
+    assert_eq!(made.status(), INCOMPLETE);
 }
 
 #[test]
@@ -481,14 +513,14 @@ fn a_campaign_without_a_valid_panel_has_a_report() {
     let made = report_of(&patient);
     assert!(made.readme().contains("12 × wrong flows"));
     assert!(made.verdict_lines()[0].contains("not judged: 0 of the 4 valid blocks"));
-    assert_eq!(made.status(), ReportStatus::Incomplete);
+    assert_eq!(made.status(), INCOMPLETE);
 }
 
 #[test]
 fn a_campaign_has_a_status() {
-    assert_eq!(report_of(EXPERIMENT).status(), ReportStatus::Ok);
-    assert_eq!(report_of(&with_rate(950_000.0)).status(), ReportStatus::Worse);
-    assert_eq!(report_of(&EXPERIMENT.replace("runs = 4", "runs = 1")).status(), ReportStatus::Incomplete);
+    assert_eq!(report_of(EXPERIMENT).status(), OK);
+    assert_eq!(report_of(&with_rate(950_000.0)).status(), WORSE);
+    assert_eq!(report_of(&EXPERIMENT.replace("runs = 4", "runs = 1")).status(), INCOMPLETE);
 }
 
 #[test]
@@ -529,7 +561,7 @@ fn rates_of_zero_are_not_judged() {
     let made = report_of(&with_rate(0.0));
     let line = &made.verdict_lines()[0];
     assert!(line.contains("r368766 with the patch has a rate of zero, so there is no ratio"), "{line}");
-    assert_eq!(made.status(), ReportStatus::Incomplete);
+    assert_eq!(made.status(), INCOMPLETE);
 }
 
 /// The other three blocks of the family would say that the variant is faster.
@@ -539,7 +571,7 @@ fn a_variant_that_stalls_in_one_block_is_not_judged_by_the_others() {
     let words = "r368766 with the patch has a rate of zero in 1 of 4 blocks, so there is no ratio";
     let lines = made.verdict_lines();
     assert_eq!(lines.iter().filter(|line| line.contains(words)).count(), 1, "{lines:?}");
-    assert_eq!(made.status(), ReportStatus::Incomplete);
+    assert_eq!(made.status(), INCOMPLETE);
     let ratios = &json_of(&made)["comparisons"];
     let nulls =
         |of: usize| ratios[of]["ratios"].as_array().unwrap().iter().filter(|ratio| ratio.is_null()).count();

@@ -63,7 +63,8 @@ impl Measurement<'_> {
 
     fn measure(&self, panel: &mut dyn Panel) -> Result<Option<MeasuredProfile>, SubjectError> {
         if let Verified::SetAside(why) = panel.verify(0)? {
-            return Err(format!("it cannot take part: {why:?}").into());
+            let events = panel.findings(0).events.join("; ");
+            return Err(format!("it cannot take part, {why}: {events}").into());
         }
         let time = self.experiment.window.measure();
         self.turns(panel, WARM_UP.min(time))?;

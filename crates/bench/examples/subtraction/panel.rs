@@ -128,7 +128,7 @@ impl Bench<DelaySettings> for DelayBench {
         let controls: Vec<Box<dyn PanelArm + '_>> =
             vec![Box::new(parts.passing(of_bed(), self.chain.delay(0, true)))];
         let members = members.iter().map(member).collect();
-        work(&mut ArmPanel { controls, members, subtracts: true, limits: LIMITS })
+        work(&mut ArmPanel::new(controls, members, true, LIMITS))
     }
 
     fn conditions(&mut self) -> Vec<String> {

@@ -1,10 +1,12 @@
 //! The arms of a panel, each a value of its own: members and controls of any kind take turns in one [`ArmPanel`].
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fullview_lab::{Arm, Findings, Panel, Slice, SliceLimits, SubjectError, Verified};
+use fullview_lab::{Arm, Findings, Panel, Slice, SliceLimits, SubjectError, Validity, Verified};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::error::BenchError;
 use crate::traffic::frame::Headers;
 use crate::traffic::load::Router;
 use crate::traffic::one_core::{Bed, Flight, Lap};
@@ -35,6 +37,20 @@ pub struct ArmPanel<'p> {
     pub subtracts: bool,
     /// The lengths of slices that all arms can run.
     pub limits: SliceLimits,
+    /// What was wrong with members that take no turns.
+    faults: BTreeMap<usize, String>,
+}
+
+impl<'p> ArmPanel<'p> {
+    /// A panel of these arms.
+    pub fn new(
+        controls: Vec<Box<dyn PanelArm + 'p>>,
+        members: Vec<Box<dyn PanelMember + 'p>>,
+        subtracts: bool,
+        limits: SliceLimits,
+    ) -> Self {
+        ArmPanel { controls, members, subtracts, limits, faults: BTreeMap::new() }
+    }
 }
 
 impl Panel for ArmPanel<'_> {
@@ -54,8 +70,13 @@ impl Panel for ArmPanel<'_> {
         self.limits
     }
 
+    /// A member that is wrong takes no turns, as a contestant of a peer would.
     fn verify(&mut self, member: usize) -> Result<Verified, SubjectError> {
-        self.members[member].verify()
+        let verified = self.members[member].verify();
+        let fault = verified.as_ref().err().and_then(|error| error.downcast_ref());
+        let Some(BenchError::Wrong(fault)) = fault else { return verified };
+        self.faults.insert(member, fault.clone());
+        Ok(Verified::SetAside(Validity::Misrouted))
     }
 
     fn slice(&mut self, arm: Arm, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
@@ -66,7 +87,9 @@ impl Panel for ArmPanel<'_> {
     }
 
     fn findings(&mut self, member: usize) -> Findings {
-        self.members[member].findings()
+        let mut findings = self.members[member].findings();
+        findings.events.extend(self.faults.get(&member).cloned());
+        findings
     }
 
     fn bed_findings(&mut self) -> Findings {
@@ -117,4 +140,45 @@ pub fn turn<A: Headers, R: Router>(
     let Lap { offered, received, time, .. } = bed.run(flight, router, length);
     let lost_core = if flight.is_paced() { Duration::ZERO } else { clock.lost_of(time) };
     Slice { counted: received, offered, time, lost_core }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Its packets come out wrong, or its bed fails.
+    struct Faulty(Option<BenchError>);
+
+    impl PanelArm for Faulty {
+        fn slice(&mut self, _lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
+            Ok(Slice { counted: 1, offered: 1, time: length, lost_core: Duration::ZERO })
+        }
+
+        fn findings(&mut self) -> Findings {
+            Findings::default()
+        }
+    }
+
+    impl PanelMember for Faulty {
+        fn control(&self) -> usize {
+            0
+        }
+
+        fn verify(&mut self) -> Result<Verified, SubjectError> {
+            self.0.take().map_or(Ok(Verified::Ready), |error| Err(error.into()))
+        }
+    }
+
+    #[test]
+    fn a_member_that_is_wrong_takes_no_turns_and_says_why() {
+        let limits = SliceLimits { shortest: Duration::from_millis(1), longest: Duration::from_millis(2) };
+        let faults = [None, Some(BenchError::Wrong("9 of 10".into())), Some(BenchError::NoMembers)];
+        let members = faults.map(|fault| Box::new(Faulty(fault)) as Box<dyn PanelMember>);
+        let mut panel = ArmPanel::new(vec![Box::new(Faulty(None))], members.into(), false, limits);
+        let verified: Vec<_> = (0..3).map(|member| panel.verify(member).ok()).collect();
+        let misrouted = Verified::SetAside(Validity::Misrouted);
+        assert_eq!(verified, [Some(Verified::Ready), Some(misrouted), None]);
+        assert_eq!(panel.findings(1).events, ["9 of 10"]);
+        assert!(panel.findings(0).events.is_empty());
+    }
 }

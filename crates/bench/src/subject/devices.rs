@@ -140,7 +140,7 @@ impl DeviceFactory {
                 .push(Box::new(DeviceMember::start(arm, &stream.settings, &program, seed).map_err(failed)?));
         }
         let limits = SliceLimits { shortest: SHORTEST, longest: LONGEST };
-        work(&mut ArmPanel { controls: vec![Box::new(control)], members, subtracts: false, limits })
+        work(&mut ArmPanel::new(vec![Box::new(control)], members, false, limits))
     }
 
     /// The place of a bed for this device that is none of `taken`, with the routes of this family.

@@ -311,7 +311,7 @@ fn panel<'p, A: BenchFamily>(
     });
     let control = Box::new(KernelArm::new(ready, ready.beside(0)));
     let limits = SliceLimits { shortest: SHORTEST, longest: LONGEST };
-    ArmPanel { controls: vec![control], members: members.collect(), subtracts: false, limits }
+    ArmPanel::new(vec![control], members.collect(), false, limits)
 }
 
 fn forwarder(kind: KernelForwarder, table: &Table) -> Result<Forwarder, BenchError> {

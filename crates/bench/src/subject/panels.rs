@@ -112,7 +112,7 @@ fn lookup_panel<A: BenchFamily>(
     }
     let controls = controls.into_iter().map(|(_, control)| control).collect();
     let limits = if has_peers(streams) { PEER_LIMITS } else { lookup::LIMITS };
-    work(&mut ArmPanel { controls, members, subtracts: false, limits })
+    work(&mut ArmPanel::new(controls, members, false, limits))
 }
 
 /// Members with the same table and the same settings of changes get the same changes, and share a control.
@@ -137,7 +137,7 @@ fn updates_panel<A: BenchFamily>(
         let (control, (_, stream)) = place.ok_or_else(|| failed(BenchError::NoMembers))?;
         members.push(Box::new(updates.make(inputs, settings, stream, control).map_err(failed)?));
     }
-    work(&mut ArmPanel { controls, members, subtracts: true, limits: updates::LIMITS })
+    work(&mut ArmPanel::new(controls, members, true, updates::LIMITS))
 }
 
 fn has_peers(streams: &[FamilyStream]) -> bool {

@@ -111,7 +111,7 @@ impl VethFactory {
             members.push(Box::new(VethMember { arm, bed: of, refused: of.refused.clone() }));
         }
         let limits = SliceLimits { shortest: SHORTEST, longest: LONGEST };
-        work(&mut ArmPanel { controls: vec![Box::new(control)], members, subtracts: false, limits })
+        work(&mut ArmPanel::new(vec![Box::new(control)], members, false, limits))
     }
 }
 

@@ -100,7 +100,7 @@ impl<'b> Clients<'b> {
     }
 
     fn iperf_turn(&self, lead_in: Duration, length: Duration) -> Result<ClientTurn, VethError> {
-        let lead_in = SETTLE + lead_in;
+        let lead_in = SETTLE.max(lead_in);
         let seconds = (lead_in + length).as_secs_f64().ceil().to_string();
         let (connections, bytes) = (self.load.connections.to_string(), self.load.bytes.to_string());
         let mut client =

@@ -11,7 +11,7 @@ use super::family::Family;
 use super::length::Runs;
 use super::published::Published;
 use super::variant::Variant;
-use super::window::{Window, without_old_keys};
+use super::window::{OLD_KEYS, Window, without_old_keys};
 
 /// One day. A longer phase is a typing error, and the sum of the phases must not exceed the range of a clock.
 const LONGEST_PHASE_S: f64 = 86_400.0;
@@ -29,14 +29,23 @@ type Checked = Result<(), InvalidValue>;
 impl<S: DeserializeOwned + Default> Experiment<S> {
     /// Reads the experiment of an archive, which may have keys of older versions.
     pub(crate) fn parse_archived(name: &str, text: &str) -> Result<Self, ExperimentError> {
-        let table = text.parse().ok().map(without_old_keys);
-        let cleaned =
-            table.filter(|_| text.contains("sample_ms")).and_then(|table| toml::to_string(&table).ok());
-        Self::parse(name, cleaned.as_deref().unwrap_or(text))
+        let has_old_keys = OLD_KEYS.iter().any(|(key, _)| text.contains(key));
+        let table = text.parse().ok().filter(|_| has_old_keys).map(without_old_keys);
+        let cleaned = table.and_then(|table| toml::to_string(&table).ok());
+        Self::read(name, cleaned.as_deref().unwrap_or(text))
     }
 
     /// Reads an experiment and refuses one that cannot be run or judged. Errors contain `name` as the name of the file.
     pub fn parse(name: &str, text: &str) -> Result<Self, ExperimentError> {
+        let experiment = Self::read(name, text)?;
+        let comes = experiment.analysis.first_look.is_none_or(|first| first <= experiment.most_blocks());
+        let at = [PathStep::Key("analysis"), PathStep::Key("first_look")];
+        let message = "first_look is more than all blocks, so nothing would be judged: leave it out";
+        require(comes, &at, message).map_err(|value| experiment.refuse(&value.path, value.message))?;
+        Ok(experiment)
+    }
+
+    fn read(name: &str, text: &str) -> Result<Self, ExperimentError> {
         let mut experiment: Self =
             toml::from_str(text).map_err(|error| ExperimentError::syntax(name, text, &error))?;
         experiment.source = Source { name: name.into(), text: text.into() };
@@ -173,8 +182,6 @@ fn window(window: &Window) -> Checked {
     let at = |key| [PathStep::Key("window"), PathStep::Key(key)];
     let measures = window.measure().as_nanos() > 0;
     require(measures, &at("measure_s"), "measure_s must be above zero: give seconds")?;
-    let drains = window.drain().as_secs_f64() <= LONGEST_PHASE_S;
-    require(drains, &at("drain_ms"), "the drain is longer than a day: the unit is milliseconds")?;
     let fits = window.slice_ms.is_none_or(|slice| slice >= 0.001 && slice <= window.measure_s * 1e3);
     let message = "a slice is at least 0.001 milliseconds and not longer than the measurement: leave slice_ms out, and \
                    the program finds a length that is fair";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The phases of a panel in their order: warm up, settle, measure, drain; and the length of a turn.
+/// The phases of a panel in their order: warm up, settle, measure; and the length of a turn.
 ///
 /// The durations panic for a window that [`Experiment::check`](super::Experiment::check) refuses, because its seconds
 /// may not be a duration.
@@ -21,9 +21,6 @@ pub struct Window {
     /// Milliseconds of a turn that count. By default a calibration finds the shortest length that is fair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice_ms: Option<f64>,
-    /// Milliseconds to wait, after the load has stopped, for what is still under way.
-    #[serde(default = "default_drain_ms")]
-    pub drain_ms: u64,
 }
 
 impl Window {
@@ -41,29 +38,28 @@ impl Window {
     pub fn slice(&self) -> Option<Duration> {
         self.slice_ms.map(|milliseconds| Duration::from_secs_f64(milliseconds / 1e3))
     }
-
-    /// The time to wait, after the load has stopped, for what is still under way.
-    pub fn drain(&self) -> Duration {
-        Duration::from_millis(self.drain_ms)
-    }
 }
 
-fn default_drain_ms() -> u64 {
-    200
-}
+/// Keys of older versions, and why a file with one is refused.
+pub(super) const OLD_KEYS: [(&str, &str); 2] = [
+    (
+        "sample_ms",
+        "sample_ms was the length of a sample in older versions: remove it. A panel has turns in place of samples; the \
+         program finds their length, or slice_ms sets it",
+    ),
+    ("drain_ms", "drain_ms changed nothing in older versions: remove it"),
+];
 
 /// Why a file with a key of older versions is refused, by the parser's message about it; `None` for other messages.
 pub(super) fn replaced_key(message: &str) -> Option<&'static str> {
-    message.starts_with("unknown field `sample_ms`").then_some(
-        "sample_ms was the length of a sample in older versions: remove it. A panel has turns in place of samples; the \
-         program finds their length, or slice_ms sets it",
-    )
+    let of = |key: &str| message.starts_with(&format!("unknown field `{key}`"));
+    OLD_KEYS.iter().find(|(key, _)| of(key)).map(|(_, why)| *why)
 }
 
 /// Removes the keys of older versions from an experiment, which an archive may contain.
 pub(super) fn without_old_keys(mut experiment: toml::Table) -> toml::Table {
     if let Some(toml::Value::Table(window)) = experiment.get_mut("window") {
-        window.remove("sample_ms");
+        OLD_KEYS.iter().for_each(|(key, _)| _ = window.remove(*key));
     }
     experiment
 }

@@ -49,7 +49,7 @@ pub(super) fn panel<A: BenchFamily, T>(
     }
     let Arms { controls, members, .. } = arms;
     let subtracts = configs.iter().all(|config| config.pps.is_none());
-    Ok(work(ArmPanel { controls, members, subtracts, limits: ONE_CORE_LIMITS }))
+    Ok(work(ArmPanel::new(controls, members, subtracts, ONE_CORE_LIMITS)))
 }
 
 /// What a control has in common with its members.

@@ -147,7 +147,10 @@ impl Process {
     }
 
     fn ask<T: DeserializeOwned>(&mut self, command: &str) -> Result<T, PeerError> {
-        self.commands.write_all(format!("{command}\n").as_bytes())?;
+        self.commands.write_all(format!("{command}\n").as_bytes()).map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => PeerError::Ended,
+            _ => error.into(),
+        })?;
         match serde_json::from_str(&line(&mut self.replies)?).map_err(PeerError::Answer)? {
             PeerReply::Refused { error } => Err(PeerError::Refused(error)),
             PeerReply::Done(reply) => Ok(reply),
