@@ -223,6 +223,7 @@ fn fate(side: usize, frame: Vec<u8>) -> Option<Fate> {
 }
 
 /// What came out of all probes to one destination together.
+#[derive(Default)]
 struct Together {
     /// What came out at which host; whether it was the probe with a last hop.
     shapes: BTreeSet<(bool, usize, Vec<u8>)>,
@@ -232,13 +233,15 @@ struct Together {
 
 impl Together {
     fn of(fates: &[Vec<Fate>]) -> Together {
-        let last = fates.len() - 1;
-        let each = fates
-            .iter()
-            .enumerate()
-            .flat_map(|(flow, fates)| fates.iter().map(move |fate| (flow == last, fate)));
-        let shapes = each.map(|(is_last, fate)| (is_last, fate.side, fate.shape.clone())).collect();
-        Together { shapes, lost: fates[..last].iter().any(Vec::is_empty) }
+        let Some((last, flows)) = fates.split_last() else { return Together::default() };
+        let shape = |fate: &Fate| (fate.side, fate.shape.clone());
+        let of_flows: BTreeSet<_> = flows.iter().flatten().map(shape).collect();
+        // A kernel sends a host few errors a second, so it may be the probe with a last hop that has one, or none.
+        let is_limited = |fate: &&Fate| fate.frame.is_none() && of_flows.contains(&shape(fate));
+        let of_last =
+            last.iter().filter(|fate| !is_limited(fate)).map(|fate| (true, fate.side, fate.shape.clone()));
+        let of_flows = of_flows.iter().map(|(side, shape)| (false, *side, shape.clone()));
+        Together { shapes: of_flows.chain(of_last).collect(), lost: flows.iter().any(Vec::is_empty) }
     }
 
     /// Whether several next hops share the flows.
@@ -273,4 +276,24 @@ pub fn shown(fates: &Fates, key: &(usize, IpAddr)) -> String {
         *counts.entry(format!("{hops}: {what}")).or_default() += 1;
     }
     counts.iter().map(|(what, count)| format!("    {count} {what}")).collect::<Vec<_>>().join("\n")
+}
+
+/// Two of three flows had no error, as there were too many; the probe with a last hop was the third in one place.
+#[test]
+fn which_probes_have_an_error_is_up_to_the_kernels_limit() {
+    let error = || vec![Fate { side: 0, shape: vec![3, 0], frame: None }];
+    let forwarded = || vec![Fate { side: 1, shape: vec![64], frame: Some(vec![1]) }];
+    let pair = (0, IpAddr::from([192, 0, 2, 1]));
+    let differ = |ours: [Vec<Fate>; 4], twins: [Vec<Fate>; 4]| {
+        let [ours, twins] = [ours, twins].map(|fates| Fates::from([(pair, fates.into())]));
+        !different(&ours, &twins).is_empty()
+    };
+    let nothing = Vec::new;
+    assert!(!differ([error(), nothing(), nothing(), error()], [error(), error(), nothing(), nothing()]));
+    assert!(differ([error(), nothing(), nothing(), forwarded()], [error(), error(), nothing(), nothing()]));
+    assert!(differ([error(), error(), error(), nothing()], [error(), error(), error(), error()]));
+    assert!(differ(
+        [forwarded(), forwarded(), forwarded(), nothing()],
+        [forwarded(), forwarded(), forwarded(), error()]
+    ));
 }
