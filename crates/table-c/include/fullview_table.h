@@ -7,7 +7,7 @@
  *     fv_lookup4(reader, addresses, next_hops, count);
  *
  * Threads: one thread at a time may use a table. Any number of threads may use a reader at the same time, while its
- * table changes; a reader outlives its table. Readers never wait.
+ * table changes; a reader outlives its table. Readers never wait, except where "radix" serves, whose readers lock.
  *
  * Numbers: an IPv4 address is a uint32_t in host byte order (198.18.0.1 is 0xc6120001), an IPv6 address is 16 bytes in
  * network order, as in struct in6_addr. A next hop is 1 to 65534; 0 means no route.
@@ -247,7 +247,8 @@ enum fv_status fv_announce(struct fv_table *table,
 enum fv_status fv_withdraw(struct fv_table *table, const char *prefix);
 
 /**
- * Adds or replaces IPv4 routes, all of them or, if one is wrong, none. Readers see the changes once, at the end.
+ * Adds or replaces IPv4 routes, all of them or, if one is wrong, none. Until the call returns, each address
+ * has its old answer or its new one.
  *
  * # Safety
  * `table` is a table that no other call uses now; `routes` points to `count` routes.

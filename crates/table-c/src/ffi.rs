@@ -407,7 +407,8 @@ pub unsafe extern "C" fn fv_withdraw(table: *mut fv_table, prefix: *const c_char
     status(|| unsafe { exclusive(table, "table")?.0.change(text(prefix, "prefix")?, None) })
 }
 
-/// Adds or replaces IPv4 routes, all of them or, if one is wrong, none. Readers see the changes once, at the end.
+/// Adds or replaces IPv4 routes, all of them or, if one is wrong, none. Until the call returns, each address
+/// has its old answer or its new one.
 ///
 /// # Safety
 /// `table` is a table that no other call uses now; `routes` points to `count` routes.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use fullview_table::fib::btree6::Btree6;
-use fullview_table::fib::{Algorithm, registry};
+use fullview_table::fib::{Algorithm, CompileError, Outcome, registry};
 use fullview_table::simd::{Isa, IsaChoice};
 use fullview_table::{Address, Change, NextHop, Prefix, Rib, probe};
 
@@ -39,6 +39,17 @@ fn long_prefixes(count: usize) -> Rib<u128> {
         rib.announce(Prefix::containing(block.first() | addr, len), NextHop((draw >> 96) as u16 % 500 + 1));
     }
     rib
+}
+
+#[test]
+fn the_next_hop_that_is_an_escape_is_refused() {
+    let mut rib = Rib::default();
+    let mut instance = Btree6(IsaChoice::Best).compile(&rib).unwrap();
+    let change = Change { prefix: prefix("2001:db8::/32"), next_hop: Some(NextHop(u16::MAX)) };
+    rib.apply(change);
+    assert_eq!(instance.patch(&rib, &[change]), Outcome::Rebuild);
+    let error = Btree6(IsaChoice::Best).compile(&rib).err().unwrap();
+    assert!(matches!(error, CompileError::Limit { what: "next hops", .. }), "{error}");
 }
 
 #[test]

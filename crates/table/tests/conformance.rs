@@ -252,6 +252,37 @@ fn switches<A: Tested>(
     switches
 }
 
+/// A router has routes of its own links before those of its neighbours come.
+#[test]
+fn a_table_that_grows_is_served_by_the_fastest_whatever_it_began_with() {
+    let ours =
+        |names: &[&'static str]| names.iter().copied().filter(|name| *name != "linear").collect::<Vec<_>>();
+    let inet: Vec<&str> = u32::ALGORITHMS.iter().map(|algorithm| algorithm.name()).collect();
+    let inet6: Vec<&str> = u128::ALGORITHMS.iter().map(|algorithm| algorithm.name()).collect();
+    let sizes = |first: usize| (first..1_000).chain((1_000..1_000_000).step_by(100));
+    for first in [1, 15, 25, 50, 99, 150] {
+        for start in ours(&inet) {
+            let last = switches::<u32>(&inet, start, sizes(first));
+            assert_eq!(
+                last.last().map_or(start, |(_, name)| *name),
+                "dir18",
+                "{start} from {first} prefixes on"
+            );
+        }
+        for start in ours(&inet6) {
+            let last = switches::<u128>(&inet6, start, sizes(first));
+            assert_eq!(
+                last.last().map_or(start, |(_, name)| *name),
+                "btree6",
+                "{start} from {first} prefixes on"
+            );
+        }
+    }
+    let around = (0..1_000).flat_map(|_| [99, 100]);
+    assert_eq!(switches::<u32>(&inet, "dir18", around.clone()), [], "no algorithm comes and goes");
+    assert_eq!(switches::<u128>(&inet6, "btree6", around), []);
+}
+
 #[test]
 fn algorithms_switch_where_freebsds_do() {
     let built_in = ["bsearch4", "radix_lockless", "radix"];

@@ -91,6 +91,31 @@ fn a_table_becomes_wide_with_its_next_hops_and_narrow_again() {
     assert_eq!(leaf_bytes(&*compile(&Dir18(IsaChoice::Best), &rib)), narrow);
 }
 
+/// The RIB has all changes of a batch when the first of them is applied, and the table serves until it is compiled again.
+#[test]
+fn a_batch_with_a_next_hop_that_does_not_fit_changes_nothing() {
+    let change = |prefix: &str, hop: Option<u16>| Change {
+        prefix: prefix.parse().unwrap(),
+        next_hop: hop.map(NextHop),
+    };
+    let batches = [
+        vec![
+            change("10.0.0.0/8", Some(1)),
+            change("10.1.0.0/16", Some(WIDE + 45)),
+            change("10.2.0.0/24", Some(258)),
+        ],
+        vec![change("10.0.0.1/32", None), change("10.0.0.0/8", Some(WIDE))],
+    ];
+    for batch in batches {
+        let before = table::<u32>(&[("10.0.0.1/32", 7), ("10.2.0.128/25", 9)]);
+        let mut rib = before.clone();
+        let mut instance = Dir18(IsaChoice::Best).compile(&rib).unwrap();
+        batch.iter().for_each(|change| _ = rib.apply(*change));
+        assert_eq!(instance.patch(&rib, &batch), Outcome::Rebuild);
+        verify("dir18", &*instance.fib(), &before, probe::edges(&rib));
+    }
+}
+
 #[test]
 fn the_next_hop_that_marks_parts_is_refused() {
     let mut rib = table::<u32>(&[("10.0.0.0/8", 1)]);

@@ -1,6 +1,7 @@
 //! MRT dumps made byte by byte after RFC 6396: which path wins, and how damage is reported.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers fail by panicking, as tests do
 
+use std::io::Write;
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 
@@ -222,6 +223,66 @@ fn a_malformed_path_counts_as_withdrawn() {
     let dump = [peers(2), rib4(2, &entries)].concat();
     assert_eq!(load(&dump).unwrap().report.malformed_paths, 1);
     assert_eq!(next_hop(&dump), Some([203, 0, 113, 2].into()));
+}
+
+/// In both versions of the dump: the list says that its AS_PATH is longer than the list, or that a number has five bytes.
+#[test]
+fn a_path_whose_attributes_do_not_end_where_they_say_counts_as_withdrawn() {
+    let sound = path(1, &[1, 2, 3]);
+    let mut overrun = attribute(ORIGIN, &[0]);
+    overrun.extend([0x40, AS_PATH, 200, 2, 0]);
+    let mut cut = path(0, &[1]).attributes(4);
+    cut.extend([0x40, LOCAL_PREF]);
+    let long = |kind| [path(0, &[1]).attributes(4), attribute(kind, &[0xff; 5])].concat();
+    for bad in [overrun, cut, long(MED), long(LOCAL_PREF)] {
+        for entries in [
+            [entry(0, &bad), entry(1, &sound.attributes(4))],
+            [entry(1, &sound.attributes(4)), entry(0, &bad)],
+        ] {
+            let dump = [peers(2), rib4(2, &entries)].concat();
+            assert_eq!(load(&dump).unwrap().report.malformed_paths, 1, "{bad:02x?}");
+            assert_eq!(next_hop(&dump), Some([203, 0, 113, 2].into()));
+        }
+    }
+    let mut old = path(0, &[1]);
+    old.extra = vec![0x40, LOCAL_PREF, 9, 1];
+    let dump = v1(&[old, sound]);
+    assert_eq!(
+        (load(&dump).unwrap().report.malformed_paths, next_hop(&dump)),
+        (1, Some([203, 0, 113, 2].into()))
+    );
+    let extended = [path(0, &[1]).attributes(4), vec![0x50, LOCAL_PREF, 0, 4, 0, 0, 0, 9]].concat();
+    let dump = [peers(1), rib4(2, &[entry(0, &extended)])].concat();
+    assert_eq!(load(&dump).unwrap().report.malformed_paths, 0, "a length of two bytes");
+}
+
+#[test]
+fn the_next_hop_of_the_other_family_means_nothing_beside_that_of_the_route() {
+    let global: Ipv6Addr = "2001:db8::5".parse().unwrap();
+    let reach = attribute(MP_REACH, &[&[16], &global.octets()[..]].concat());
+    let begin = [attribute(ORIGIN, &[0]), attribute(AS_PATH, &[]), attribute(NEXT_HOP, &[0; 4])].concat();
+    let Loaded { table, report } = load(&v6_dump(&[begin.clone(), reach].concat())).unwrap();
+    assert_eq!((report.inet6, report.malformed_paths), (1, 0));
+    assert_eq!(table.next_hops.iter().next().unwrap().1, Target::Gateway(global.into()));
+    assert!(load(&v6_dump(&begin)).is_err(), "the only path is malformed");
+}
+
+/// Also where all records are whole, so that only the end of the packed file is missing.
+#[test]
+fn a_packed_dump_that_is_cut_short_anywhere_is_an_error() {
+    let whole = v2(&[path(0, &[1]), path(1, &[2])]);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&whole).unwrap();
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bzip2.write_all(&whole).unwrap();
+    for packed in [gzip.finish().unwrap(), bzip2.finish().unwrap()] {
+        assert!(load(&packed).is_ok());
+        for length in 5..packed.len() {
+            assert!(load(&packed[..length]).is_err(), "cut to {length} of {}", packed.len());
+        }
+        let second = [&packed[..], &packed[..6]].concat();
+        assert!(load(&second).is_err(), "a second part that is cut short");
+    }
 }
 
 #[test]

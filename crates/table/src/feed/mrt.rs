@@ -15,8 +15,9 @@
 //! otherwise the address of the peer; if none of these is set and fits the family, the route counts as one without a
 //! next hop.
 //!
-//! Records that are not unicast routes are counted and skipped. A path with malformed attributes counts as withdrawn
-//! (RFC 7606); a malformed *record* ends the load with an error that names its byte offset.
+//! Records that are not unicast routes are counted and skipped. A path with malformed attributes, or whose list of attributes
+//! does not end where it says, counts as withdrawn (RFC 7606); a malformed *record* ends the load with an error that names its
+//! byte offset.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
@@ -24,8 +25,8 @@ use std::io::BufRead;
 use std::net::IpAddr;
 
 use bgpkit_parser::models::{
-    AsPathSegment, AttrType, Attributes, CommonHeader, EntryType, MrtMessage, NetworkPrefix, Peer,
-    PeerIndexTable, RibAfiEntries, RibEntry, TableDumpMessage, TableDumpV2Message,
+    AsPathSegment, AttrRaw, AttrType, AttributeValue, Attributes, CommonHeader, EntryType, MrtMessage,
+    NetworkPrefix, Peer, PeerIndexTable, RibAfiEntries, RibEntry, TableDumpMessage, TableDumpV2Message,
 };
 use bgpkit_parser::{ParserError, RawMrtRecord, chunk_mrt_record, error::BgpValidationWarning};
 use ipnet::IpNet;
@@ -57,10 +58,13 @@ pub(super) fn read_into(mut input: impl BufRead, builder: &mut TableBuilder) -> 
 
 /// The next record as bytes; `None` at the end of the file.
 fn next_record(input: &mut impl BufRead) -> Result<Option<RawMrtRecord>, Fault> {
+    // The parser takes a packed file that was cut short between two records for a whole one.
+    if input.fill_buf().map_err(Fault::Read)?.is_empty() {
+        return Ok(None);
+    }
     match chunk_mrt_record(input) {
         Ok(record) => Ok(Some(record)),
         Err(error) => match error.error {
-            ParserError::EofExpected => Ok(None),
             ParserError::IoError(error) => Err(Fault::Read(error)),
             error => Err(Fault::Mrt(error.to_string())),
         },
@@ -82,34 +86,45 @@ impl Dump {
             builder.report.skipped += 1;
             return Ok(());
         }
-        let announced = announced_entries(&record);
+        let (announced, lists) = (announced_entries(&record), whole_lists(&record));
         let message = record.parse().map_err(|error| Fault::Mrt(error.to_string()))?.message;
         match message {
-            MrtMessage::TableDumpMessage(entry) => self.take_v1(&entry, builder),
-            MrtMessage::TableDumpMessageBatch(entries) => {
-                entries.iter().try_for_each(|entry| self.take_v1(entry, builder))
-            }
+            MrtMessage::TableDumpMessage(entry) => self.take_v1(&[entry], &lists, builder),
+            MrtMessage::TableDumpMessageBatch(entries) => self.take_v1(&entries, &lists, builder),
             MrtMessage::TableDumpV2Message(TableDumpV2Message::PeerIndexTable(peers)) => {
                 self.peers = Some(peers);
                 Ok(())
             }
             MrtMessage::TableDumpV2Message(TableDumpV2Message::RibAfi(entries)) => {
                 check_complete(&entries, announced)?;
-                self.take_v2(&entries, builder)
+                self.take_v2(&entries, &lists, builder)
             }
             _ => Err(Fault::Mrt("its content does not match its header".into())),
         }
     }
 
-    fn take_v1(&mut self, entry: &TableDumpMessage, builder: &mut TableBuilder) -> Result<(), Fault> {
-        let origin = PathOrigin { bgp_id: 0, ip: entry.peer_ip, asn: entry.peer_asn.into(), path_id: 0 };
-        self.enter(entry.prefix, &entry.attributes, origin, builder)
+    fn take_v1(
+        &mut self,
+        entries: &[TableDumpMessage],
+        lists: &[bool],
+        builder: &mut TableBuilder,
+    ) -> Result<(), Fault> {
+        for (entry, is_whole) in entries.iter().zip(with_more(lists)) {
+            let origin = PathOrigin { bgp_id: 0, ip: entry.peer_ip, asn: entry.peer_asn.into(), path_id: 0 };
+            self.enter(entry.prefix, (&entry.attributes, is_whole), origin, builder)?;
+        }
+        Ok(())
     }
 
-    fn take_v2(&mut self, entries: &RibAfiEntries, builder: &mut TableBuilder) -> Result<(), Fault> {
-        for entry in &entries.rib_entries {
+    fn take_v2(
+        &mut self,
+        entries: &RibAfiEntries,
+        lists: &[bool],
+        builder: &mut TableBuilder,
+    ) -> Result<(), Fault> {
+        for (entry, is_whole) in entries.rib_entries.iter().zip(with_more(lists)) {
             let origin = PathOrigin::of(self.peer(entry)?, entry);
-            self.enter(entries.prefix, &entry.attributes, origin, builder)?;
+            self.enter(entries.prefix, (&entry.attributes, is_whole), origin, builder)?;
         }
         Ok(())
     }
@@ -124,11 +139,12 @@ impl Dump {
     fn enter(
         &mut self,
         prefix: NetworkPrefix,
-        attributes: &Attributes,
+        (attributes, is_whole): (&Attributes, bool),
         origin: PathOrigin,
         builder: &mut TableBuilder,
     ) -> Result<(), Fault> {
-        if attributes.validation_warnings().iter().any(is_malformed) {
+        let is_inet6 = matches!(prefix.prefix, IpNet::V6(_));
+        if !is_whole || is_malformed(attributes, is_inet6) {
             builder.report.malformed_paths += 1;
             return Ok(());
         }
@@ -181,26 +197,88 @@ fn check_complete(entries: &RibAfiEntries, announced: Option<usize>) -> Result<(
     }
 }
 
-/// Whether a warning concerns an attribute that the choice of the path or its next hop needs.
-fn is_malformed(warning: &BgpValidationWarning) -> bool {
+/// Whether the lists of attributes of a record's entries end where their lengths say, in the order of the entries. The parser
+/// takes what it can read of a list.
+fn whole_lists(record: &RawMrtRecord) -> Vec<bool> {
+    const IDENTIFIED: [u16; 2] = [8, 10];
+    let (header, body) = (&record.common_header, &record.message_bytes[..]);
+    let address = if header.entry_subtype == 1 { 4 } else { 16 };
+    // What stands before the entries, and in each before the length of its list.
+    let (before, head) = match header.entry_type {
+        EntryType::TABLE_DUMP => (4, address + 1 + 1 + 4 + address + 2),
+        _ => (
+            7 + body.get(4).map_or(0, |bits| usize::from(*bits).div_ceil(8)),
+            if IDENTIFIED.contains(&header.entry_subtype) { 2 + 4 + 4 } else { 2 + 4 },
+        ),
+    };
+    let mut rest = body.get(before..).unwrap_or_default();
+    std::iter::from_fn(|| {
+        let (list, after) = sized(rest.get(head..)?, 2)?;
+        rest = after;
+        Some(is_whole(list))
+    })
+    .collect()
+}
+
+/// No list that was not found is whole.
+fn with_more(lists: &[bool]) -> impl Iterator<Item = bool> {
+    lists.iter().copied().chain(std::iter::repeat(false))
+}
+
+/// Whether a list of attributes ends with the end of one: flags, type, a length of one byte or two, the value.
+fn is_whole(mut list: &[u8]) -> bool {
+    const EXTENDED_LENGTH: u8 = 0x10;
+    while let [flags, _, value @ ..] = list {
+        let length = if flags & EXTENDED_LENGTH == 0 { 1 } else { 2 };
+        let Some((_, after)) = sized(value, length) else { return false };
+        list = after;
+    }
+    list.is_empty()
+}
+
+/// The bytes after a length of so many bytes, and what comes after them.
+fn sized(bytes: &[u8], length: usize) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_at_checked(length)?;
+    let length = length.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+    rest.split_at_checked(length)
+}
+
+/// Whether an attribute that the choice of the path or its next hop needs cannot be understood.
+fn is_malformed(attributes: &Attributes, is_inet6: bool) -> bool {
+    let values: Vec<&AttributeValue> = attributes.iter().collect();
+    let has_reach = values.iter().any(|value| matches!(value, AttributeValue::MpReachNlri(_)));
+    // With MP_REACH_NLRI it means nothing (RFC 4760, section 3), and is of the other family.
+    let is_ignored = |raw: &AttrRaw| is_inet6 && has_reach && raw.code == u8::from(AttrType::NEXT_HOP);
+    let is_raw = |value: &&AttributeValue| match value {
+        AttributeValue::Raw(raw) => is_needed(raw.code.into()) && !is_ignored(raw),
+        _ => false,
+    };
+    let warnings = attributes.validation_warnings();
+    values.iter().any(is_raw) || warnings.iter().any(|warning| is_fatal(warning, is_inet6))
+}
+
+fn is_needed(kind: AttrType) -> bool {
+    matches!(
+        kind,
+        AttrType::ORIGIN
+            | AttrType::AS_PATH
+            | AttrType::NEXT_HOP
+            | AttrType::MULTI_EXIT_DISCRIMINATOR
+            | AttrType::LOCAL_PREFERENCE
+            | AttrType::MP_REACHABLE_NLRI
+    )
+}
+
+/// Whether the parser understood an attribute in a way that cannot be right.
+fn is_fatal(warning: &BgpValidationWarning, is_inet6: bool) -> bool {
     use BgpValidationWarning::{
-        InvalidNextHopAttribute, InvalidOriginAttribute, MalformedAsPath, MalformedAttributeList,
-        OptionalAttributeError, PartialAttributeError,
+        AttributeLengthError, InvalidNextHopAttribute, InvalidOriginAttribute, MalformedAsPath,
     };
     match warning {
-        MalformedAttributeList { .. }
-        | MalformedAsPath { .. }
-        | InvalidNextHopAttribute { .. }
-        | InvalidOriginAttribute { .. } => true,
-        OptionalAttributeError { attr_type, .. } | PartialAttributeError { attr_type, .. } => matches!(
-            attr_type,
-            AttrType::ORIGIN
-                | AttrType::AS_PATH
-                | AttrType::NEXT_HOP
-                | AttrType::MULTI_EXIT_DISCRIMINATOR
-                | AttrType::LOCAL_PREFERENCE
-                | AttrType::MP_REACHABLE_NLRI
-        ),
+        MalformedAsPath { .. } | InvalidNextHopAttribute { .. } | InvalidOriginAttribute { .. } => true,
+        // The parser expects the next hop of IPv4.
+        AttributeLengthError { attr_type: AttrType::NEXT_HOP, .. } => !is_inet6,
+        AttributeLengthError { attr_type, .. } => is_needed(*attr_type),
         _ => false,
     }
 }

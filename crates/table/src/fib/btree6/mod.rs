@@ -20,6 +20,7 @@ use std::sync::Arc;
 use crate::rib::{Change, Rib, Summary};
 use crate::simd::IsaChoice;
 
+use super::selection::CERTAIN;
 use super::{Algorithm, CompileError, Fib, Instance, Outcome};
 
 mod batch;
@@ -43,6 +44,10 @@ impl Instance<u128> for Trees {
     }
 
     fn patch(&mut self, rib: &Rib<u128>, changes: &[Change<u128>]) -> Outcome {
+        // The compile returns the error for a next hop that does not fit.
+        if check_next_hops(rib).is_err() {
+            return Outcome::Rebuild;
+        }
         for change in changes {
             if self.apply(rib, change.prefix).is_err() {
                 return Outcome::Rebuild;
@@ -58,18 +63,24 @@ impl Algorithm<u128> for Btree6 {
         NAME
     }
 
-    /// Below the radix trees while those fit in the first-level cache; for large tables above FreeBSD's fastest, which
-    /// is slower at any size.
+    /// The fastest in batches from a hundred prefixes on. A table that shrinks keeps it below that.
     fn preference(&self, summary: &Summary) -> u8 {
         match summary.prefixes {
             0..10 => 1,
-            prefixes @ 10..1_000 => (prefixes / 10) as u8,
-            prefixes @ 1_000..100_000 => 105 + (prefixes / 667) as u8,
-            _ => 255,
+            10..100 => 245,
+            _ => CERTAIN,
         }
     }
 
     fn compile(&self, rib: &Rib<u128>) -> Result<Box<dyn Instance<u128>>, CompileError> {
+        check_next_hops(rib)?;
         Ok(Box::new(Trees::build(rib, self.0.resolve())?))
     }
+}
+
+/// Checks that no next hop has the number of the escape.
+fn check_next_hops(rib: &Rib<u128>) -> Result<(), CompileError> {
+    let (needed, limit) = (rib.highest_next_hop().index(), usize::from(key::ESCAPE) - 1);
+    let error = CompileError::Limit { algorithm: NAME, what: "next hops", needed, limit };
+    if needed > limit { Err(error) } else { Ok(()) }
 }

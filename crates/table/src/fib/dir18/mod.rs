@@ -33,6 +33,7 @@ use crate::memory::{Word8, Word16};
 use crate::rib::{Rib, Summary};
 use crate::simd::IsaChoice;
 
+use super::selection::CERTAIN;
 use super::{Algorithm, CompileError, Instance};
 
 mod batch;
@@ -53,12 +54,12 @@ impl Algorithm<u32> for Dir18 {
         NAME
     }
 
-    /// The fastest for large tables; below a hundred routes its index is most of its cost.
+    /// The fastest for large tables; below a hundred routes its index is most of its cost. A table that shrinks keeps it there.
     fn preference(&self, summary: &Summary) -> u8 {
         match summary.prefixes {
             0..10 => 10,
-            10..100 => 200,
-            _ => 254,
+            10..100 => 245,
+            _ => CERTAIN,
         }
     }
 

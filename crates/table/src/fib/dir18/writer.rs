@@ -265,10 +265,13 @@ impl<W: Word> Instance<u32> for Writer<W> {
     }
 
     fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
+        // Each change writes what the RIB has there by now, from later changes too. The compile returns the error for a next
+        // hop that does not fit.
+        if check_next_hops::<W>(rib.highest_next_hop()).is_err() {
+            return Outcome::Rebuild;
+        }
         for change in changes {
-            // The compile returns the error for a next hop that does not fit.
-            let known = change.next_hop.is_none_or(|next_hop| check_next_hops::<W>(next_hop).is_ok());
-            if !known || self.change(rib, change.prefix).is_err() {
+            if self.change(rib, change.prefix).is_err() {
                 return Outcome::Rebuild;
             }
         }

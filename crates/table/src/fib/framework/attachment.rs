@@ -50,9 +50,8 @@ pub struct Attachment<A: Address> {
     /// The module chosen by [`Self::force`].
     pub(super) pinned: Option<&'static str>,
     pub(super) building: Option<Building<A>>,
-    /// The number of tables compiled so far, and of jobs given out.
+    /// The number of tables compiled so far.
     pub(super) instances: u64,
-    pub(super) jobs: u64,
     pub(super) publisher: Publisher<A>,
     pub(super) log: Log,
 }
@@ -111,7 +110,6 @@ impl<A: Address> Attachment<A> {
             pinned: None,
             building: None,
             instances: 0,
-            jobs: 0,
             publisher,
             log: Log::default(),
         }

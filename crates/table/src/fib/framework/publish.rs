@@ -87,8 +87,10 @@ impl<A: Address> Publisher<A> {
         self.0.0.generation.store(generation, Ordering::Release);
     }
 
+    /// Readers find no route any more. What they keep of answers by the generation is no longer true.
     pub(super) fn withdraw(&self) {
         self.0.store(NoRoutes::default().0);
+        self.0.0.generation.fetch_add(1, Ordering::Release);
     }
 
     pub(super) fn fib(&self) -> Arc<dyn Fib<A>> {

@@ -1,6 +1,7 @@
 //! Compiling a table: when, with which module, and how the result is used.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::addr::Address;
@@ -18,6 +19,10 @@ use super::settings::Time;
 /// same moment without end.
 const SHORTEST_RETRY: Duration = Duration::from_millis(1);
 
+/// The number of the next job, of all tables together: a table that is removed and made again must not take the result of a
+/// job that was given out before. [`Attachment::compile_here`] has no job, and the number 0.
+static JOBS: AtomicU64 = AtomicU64::new(1);
+
 /// A compiled table, and the generation of the RIB that it was compiled from.
 struct Compiled<A: Address> {
     module: Module<A>,
@@ -30,7 +35,11 @@ impl<A: Address> Compiled<A> {
     fn catch_up(&mut self, rib: &Rib<A>, since: Option<Vec<Change<A>>>) -> Outcome {
         match since {
             _ if self.generation == rib.generation() => Outcome::Applied,
-            Some(changes) => self.instance.patch(rib, &changes),
+            // A batch is asked for once: the next call is taken as one, however small it is.
+            Some(changes) => match self.instance.patch(rib, &changes) {
+                Outcome::Batch => self.instance.patch(rib, &changes),
+                outcome => outcome,
+            },
             None => Outcome::Rebuild,
         }
     }
@@ -44,9 +53,9 @@ impl<A: Address> Attachment<A> {
             return None;
         }
         let module = self.wanted(now, rib)?;
-        self.jobs += 1;
-        self.building = Some(Building::new(self.jobs));
-        Some(Job { module, rib: Arc::clone(rib), number: self.jobs })
+        let number = JOBS.fetch_add(1, Ordering::Relaxed);
+        self.building = Some(Building::new(number));
+        Some(Job { module, rib: Arc::clone(rib), number })
     }
 
     /// Takes a compiled table. It patches the changes made since the job was given out into it, or compiles the table

@@ -149,6 +149,21 @@ fn a_stale_table_is_published_if_it_is_newer_and_compiled_again() {
     assert_eq!((driven.published(), driven.table.is_synced()), (3, true));
 }
 
+/// A module that asks for a batch takes the next call as one.
+#[test]
+fn a_compiled_table_gets_the_changes_as_a_batch_if_it_asks_for_one() {
+    let serving = Scripted::new("serving", 99, Outcome::Applied);
+    let asked = Scripted::new("asked", 50, Outcome::Applied);
+    let mut driven = Driven::started(&[serving, asked], elsewhere());
+    driven.table.force(ms(10), &driven.rib, "asked").unwrap();
+    let job = driven.job(10).unwrap();
+    driven.add(20, 1);
+    asked.set(|state| state.asks_for_batch = true);
+    driven.offer(30, job.run());
+    assert_eq!((driven.table.algorithm(), driven.published()), (Some("asked"), 2));
+    assert_eq!(asked.state().patched, [1, 1]);
+}
+
 #[test]
 fn a_stale_table_older_than_the_fib_is_dropped() {
     let serving = Scripted::new("serving", 99, Outcome::Applied);

@@ -36,6 +36,37 @@ fn tables_are_served_independently() {
 }
 
 #[test]
+fn a_job_of_a_removed_table_is_not_that_of_the_next_one() {
+    let modules: [Module<u32>; 1] = [Scripted::new("scripted", 9, Outcome::Applied)];
+    let settings = Settings { compile: Compile::Elsewhere, ..Settings::default() };
+    let mut tables = FamilyTables::new(ms(0), &modules, Arc::new(settings));
+    let mut job = |hop: u16| {
+        tables.remove(7).ok();
+        tables.create(7);
+        tables.apply(ms(0), 7, &[change("10.0.0.0/8", Some(hop))], Origin::Protocol).unwrap();
+        tables.jobs(ms(0)).remove(0).1
+    };
+    let [old, new] = [1, 2].map(&mut job);
+    tables.offer(ms(1), 7, old.run()).unwrap();
+    assert!(!tables.attachment(7).unwrap().is_synced());
+    tables.offer(ms(2), 7, new.run()).unwrap();
+    assert!(tables.attachment(7).unwrap().is_synced());
+    assert_eq!(tables.reader(7).unwrap().fib().lookup(0x0a00_0001), NextHop(2));
+}
+
+#[test]
+fn the_generation_changes_when_a_table_is_removed() {
+    let modules: [Module<u32>; 1] = [Scripted::new("scripted", 9, Outcome::Applied)];
+    let mut tables = FamilyTables::new(ms(0), &modules, Arc::default());
+    tables.create(7);
+    tables.apply(ms(0), 7, &[change("10.0.0.0/8", Some(1))], Origin::Protocol).unwrap();
+    let reader = tables.reader(7).unwrap();
+    let kept = reader.generation();
+    tables.remove(7).unwrap();
+    assert_ne!(reader.generation(), kept, "an answer that was kept is out of date");
+}
+
+#[test]
 fn modules_of_a_family_and_of_one_table() {
     let (one, two) = (Scripted::new("one", 10, Outcome::Applied), Scripted::new("two", 90, Outcome::Applied));
     let modules: [Module<u32>; 1] = [one];

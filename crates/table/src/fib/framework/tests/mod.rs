@@ -21,6 +21,8 @@ struct Script {
     /// The number of next compiles that fail.
     failing: usize,
     outcome: Outcome,
+    /// Whether the next patch asks for a batch.
+    asks_for_batch: bool,
     compiled: usize,
     /// The number of changes in each patch.
     patched: Vec<usize>,
@@ -35,7 +37,8 @@ struct Scripted {
 impl Scripted {
     /// Modules live as long as the program.
     fn new(name: &'static str, preference: u8, outcome: Outcome) -> &'static Scripted {
-        let state = Script { preference, failing: 0, outcome, compiled: 0, patched: Vec::new() };
+        let (asks_for_batch, patched) = (false, Vec::new());
+        let state = Script { preference, failing: 0, outcome, asks_for_batch, compiled: 0, patched };
         Box::leak(Box::new(Scripted { name, state: Arc::new(Mutex::new(state)) }))
     }
 
@@ -90,6 +93,9 @@ impl Instance<u32> for CopyInstance {
     fn patch(&mut self, rib: &Rib<u32>, changes: &[Change<u32>]) -> Outcome {
         let mut state = self.state.lock().unwrap();
         state.patched.push(changes.len());
+        if std::mem::take(&mut state.asks_for_batch) {
+            return Outcome::Batch;
+        }
         // It applies only the changes passed: those that the framework forgot stay missing.
         if state.outcome == Outcome::Applied || state.outcome == Outcome::Batch && changes.len() > 1 {
             let mut patched = self.fib.0.clone();
