@@ -86,6 +86,9 @@ fn many_rules_are_shown_in_pages_and_the_first_have_metrics() {
         "{}",
         filter["rules"][2502]
     );
+    let control = lab.folder.path().join("control.sock");
+    let page = converse(&control, b"{\"filter\":{\"from\":4294966272}}\n", true);
+    assert!(page.contains("\"rules\":[]"), "clients may ask from any number on: {page}");
     let answer = converse(&metrics, b"GET /metrics HTTP/1.1\r\nHost: router\r\n\r\n", true);
     let page = exposition::check(answer.split_once("\r\n\r\n").unwrap().1);
     assert_eq!(page.value("fullview_filter_rules", &[]), 2503.0);

@@ -87,7 +87,8 @@ impl FilterPiece {
             }
             PieceOf::Rules(from) => {
                 let all = worker.rule_states();
-                let (from, end) = (all.len().min(from as usize), all.len().min((from + PIECE) as usize));
+                let [from, end] =
+                    [from, from.saturating_add(PIECE)].map(|bound| all.len().min(bound as usize));
                 self.rule_states.extend_from_slice(&all[from..end]);
                 self.next = (end < all.len()).then_some(end as u32);
             }

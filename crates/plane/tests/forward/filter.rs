@@ -206,6 +206,13 @@ fn what_the_filter_remembers_is_handed_over_in_pieces() {
     assert_eq!(rest.states[0].entry, 390);
     let states = hand(&mut forwarder, FilterPiece::of(PieceOf::Rules(1)));
     assert_eq!((states.rule_states.as_slice(), states.next), (&[200, 200][..], None));
+    // Clients may ask from any number on.
+    for from in [3, u32::MAX - 1023, u32::MAX] {
+        let beyond = [PieceOf::Rules(from), PieceOf::States(from.max(400))];
+        for piece in beyond.map(|what| hand(&mut forwarder, FilterPiece::of(what))) {
+            assert_eq!((piece.rule_states.len(), piece.states.len(), piece.next), (0, 0, None));
+        }
+    }
     // One state is no longer that of its entry, and 128 are removed at most.
     let mut chosen = piece.states;
     chosen[0].flow.source_port ^= 1;

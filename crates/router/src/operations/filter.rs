@@ -104,7 +104,8 @@ impl RuleCounts<'_> {
     /// text: they are listed as one.
     fn page(&self, from: u32, limit: usize) -> (Vec<RuleStatus>, Option<u32>) {
         let mut listed: Vec<RuleStatus> = Vec::new();
-        for (index, states) in (from..).zip(self.states) {
+        // The states end the loop, so that no index is computed behind the last rule: a client may ask from any number on.
+        for (states, index) in self.states.iter().zip(from..) {
             let Some(rule) = rule(self.rules, index) else { break };
             let (packets, bytes) = self.counters.get(index as usize);
             let is_full = listed.len() == limit;
@@ -173,5 +174,6 @@ mod tests {
         assert_eq!(listed(&numbers, 0, 4, 9), (vec![(1, 2), (2, 1)], Some(3)));
         assert_eq!(listed(&numbers, 3, 2, 9), (vec![(3, 2)], None));
         assert_eq!(listed(&numbers, 5, 9, 9), (vec![], None));
+        assert_eq!(listed(&numbers, u32::MAX, 9, 9), (vec![], None));
     }
 }
