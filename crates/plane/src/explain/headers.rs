@@ -34,6 +34,8 @@ pub struct Headers {
     pub(super) protocol: Option<(u8, bool)>,
     /// The ports of TCP or UDP, if this is no fragment.
     pub(super) ports: Option<(u16, u16)>,
+    /// Whether it has options that every router on the path examines.
+    pub(super) has_router_options: bool,
 }
 
 impl Headers {
@@ -71,7 +73,7 @@ fn inet(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
     {
         return Err(verdict);
     }
-    options(ip.options())?;
+    let has_router_options = options(ip.options())?;
     let whole = !ip.more_fragments() && ip.fragment_offset() == 0;
     let ports = whole.then(|| ports(frame.payload(), ip.header_len(), ip.protocol())).flatten();
     Ok(Headers {
@@ -84,6 +86,7 @@ fn inet(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
         flow: ports.map_or((0, (0, 0)), |ports| (ip.protocol(), ports)),
         protocol: Some((ip.protocol(), !whole)),
         ports: ports.filter(|_| matches!(ip.protocol(), 6 | 17)),
+        has_router_options,
     })
 }
 
@@ -108,6 +111,7 @@ fn inet6(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
         flow: if label == 0 { unlabelled } else { labelled },
         protocol: Some((ip.next_header(), false)).filter(|(next, _)| !matches!(next, 0 | 43 | 44 | 60)),
         ports: ports.filter(|_| matches!(ip.next_header(), 6 | 17)),
+        has_router_options: false,
     })
 }
 
@@ -120,17 +124,14 @@ fn malformed(error: Malformed) -> Verdict {
     })
 }
 
-/// A packet with a source route is dropped, whatever the order of its options; record route, timestamp and router alert are
-/// punted (RFC 7126).
-fn options(options: &[u8]) -> Result<(), Verdict> {
+/// Whether there are options that every router on the path examines: record route, timestamp and router alert (RFC 7126). A
+/// packet with a source route is dropped, whatever the order of its options.
+fn options(options: &[u8]) -> Result<bool, Verdict> {
     let kinds = kinds(options);
     if kinds.iter().any(|kind| matches!(kind, 131 | 137)) {
         return Err(Verdict::Drop(Reason::SourceRoute));
     }
-    if kinds.iter().any(|kind| matches!(kind, 7 | 68 | 148)) {
-        return Err(Verdict::Punt(Punt::Options));
-    }
-    Ok(())
+    Ok(kinds.iter().any(|kind| matches!(kind, 7 | 68 | 148)))
 }
 
 /// The kinds of the options up to the end of the list or the first damaged option, which is included.

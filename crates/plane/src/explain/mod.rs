@@ -12,7 +12,7 @@ use fullview_table::{Address, NextHop};
 
 use crate::adjacency::{Adjacency, MAX_MTU};
 
-use crate::interface::Interface;
+use crate::interface::{Interface, SourceCheck};
 use crate::verdict::{Punt, Reason, Verdict};
 use crate::view::View;
 use crate::wire::ethernet::Mac;
@@ -119,6 +119,9 @@ impl<'a> Path<'a> {
         let (number, interface) = self.arrive(port, frame)?;
         let headers = read(frame, interface, self.view.parts().policy.drops_martians)?;
         self.steps.push(Step::Headers(headers.clone()));
+        if headers.has_router_options {
+            return Err(self.with_options(number, interface, &headers));
+        }
         if headers.mac.is_group() {
             let found = self.look_up(interface.table, headers.destination);
             return Err(in_group_frame(self.view.parts().adjacencies.get(found)));
@@ -128,6 +131,16 @@ impl<'a> Path<'a> {
         let hop = self.pick(found, &headers);
         self.check_source(number, interface, &headers)?;
         self.leave(hop, &headers, frame)
+    }
+
+    /// The verdict on a packet with options that every router on the path examines.
+    fn with_options(&mut self, number: u16, interface: &Interface, headers: &Headers) -> Verdict {
+        let has_rules = !interface.rules.of(headers.family()).is_empty();
+        if has_rules && interface.source_check != SourceCheck::Off {
+            return Verdict::Punt(Punt::WayBack);
+        }
+        let checked = self.check_source(number, interface, headers);
+        checked.err().unwrap_or(Verdict::Punt(Punt::Options))
     }
 
     /// Finds the ingress interface.
@@ -193,7 +206,7 @@ impl<'a> Path<'a> {
         interface: &Interface,
         headers: &Headers,
     ) -> Result<(), Verdict> {
-        use crate::interface::SourceCheck::{Loose, Off, Strict};
+        use SourceCheck::{Loose, Off, Strict};
         let check = interface.source_check;
         if check == Off {
             return Ok(());

@@ -1,11 +1,11 @@
 //! The slow parser: runs every check in sequence on one packet, until it finds the reason why the packet is not plain, or
 //! finds that the packet is correct.
 
-use fullview_table::NextHop;
+use fullview_table::{Family, NextHop};
 
 use super::keys::Destination;
 use super::stage_state::StageState;
-use super::{martian, rules, vlan};
+use super::{martian, rules, source_check, vlan};
 use crate::adjacency::AdjacencyKind;
 use crate::burst::Slot;
 use crate::counters::Traffic;
@@ -48,7 +48,10 @@ fn judge(state: &mut StageState, view: &View, packet: &mut Slot) -> Result<(Dest
     let destination = admit(&frame, interface).and_then(|()| destination(&frame, interface, view));
     let (group, table) = (frame.destination().is_group(), usize::from(interface.table));
     packet.interface = number;
-    let destination = destination?;
+    let destination = destination.map_err(|verdict| match verdict {
+        Verdict::Punt(Punt::Options) => with_options(state, view, packet, table),
+        other => other,
+    })?;
     match (group, view.rules(number, destination.family())) {
         (true, _) => Err(in_group_frame(state, view, table, destination)),
         (false, []) => Ok((destination, table)),
@@ -58,6 +61,24 @@ fn judge(state: &mut StageState, view: &View, packet: &mut Slot) -> Result<(Dest
             let rules = (rules, &view.parts().adjacencies);
             let table = rules::choose_table(&mut state.tables, rules, packet, &destination)?;
             Ok((destination, table))
+        }
+    }
+}
+
+/// The verdict on a packet that the slow path forwards because of its options. Its source is checked here: the slow path
+/// checks none.
+fn with_options(state: &mut StageState, view: &View, packet: &Slot, table: usize) -> Verdict {
+    let source = Ipv4Packet::new_unchecked(Frame::new_unchecked(packet.frame()).payload()).source();
+    let has_rules = !view.rules(packet.interface, Family::Inet).is_empty();
+    match source_check::check_of(view, packet) {
+        SourceCheck::Off => Verdict::Punt(Punt::Options),
+        // The way back may be another table's.
+        _ if has_rules => Verdict::Punt(Punt::WayBack),
+        _ => {
+            let groups = state.groups.groups();
+            let back = state.tables[table].inet.find(source);
+            let objection = source_check::objection(view, groups, packet, back);
+            objection.unwrap_or(Verdict::Punt(Punt::Options))
         }
     }
 }

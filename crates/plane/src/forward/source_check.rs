@@ -53,13 +53,13 @@ fn check_family<A: Address>(
     }
 }
 
-fn check_of(view: &View, packet: &Slot) -> SourceCheck {
+pub(super) fn check_of(view: &View, packet: &Slot) -> SourceCheck {
     view.interface(packet.interface).map_or(SourceCheck::Off, |interface| interface.source_check)
 }
 
 /// What becomes of the packet unless the route back to its source lets it come in by its interface. The kernel judges where
 /// the way back is one that only it knows.
-fn objection(view: &View, groups: &GroupView, packet: &Slot, back: NextHop) -> Option<Verdict> {
+pub(super) fn objection(view: &View, groups: &GroupView, packet: &Slot, back: NextHop) -> Option<Verdict> {
     let adjacencies = view.adjacencies();
     let mut hops = groups.members(back).iter().chain([&back]).map(|hop| adjacencies.get(*hop));
     let came_in = packet.interface;

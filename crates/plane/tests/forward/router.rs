@@ -296,6 +296,30 @@ fn sources_are_checked_where_the_interface_asks_for_it() {
     );
 }
 
+#[test]
+fn sources_of_packets_with_options_are_checked() {
+    let mut strict = parts();
+    strict.interfaces[0].source_check = SourceCheck::Strict;
+    strict.interfaces[usize::from(VLAN_10)].source_check = SourceCheck::Strict;
+    let alert = |source: &str| inet_with(source, DST, 64, &[148, 4, 0, 0]);
+    let damaged = inet_with("203.0.113.9", DST, 64, &[158, 0, 1, 2]);
+    let in_broadcast = to(alert("203.0.113.9"), Mac::BROADCAST);
+    check(
+        &strict,
+        vec![
+            ("its own link", 0, alert("198.18.0.9"), punted(Punt::Options)),
+            ("another link", 0, alert("198.18.2.9"), dropped(Reason::SourceCheck)),
+            ("nowhere", 0, alert("203.0.113.9"), dropped(Reason::SourceCheck)),
+            ("damaged options", 0, damaged, dropped(Reason::SourceCheck)),
+            ("in a broadcast frame", 0, in_broadcast, dropped(Reason::SourceCheck)),
+            ("its VLAN", 0, tagged(alert("198.18.10.9"), 10), punted(Punt::Options)),
+            ("another VLAN", 0, tagged(alert("198.18.0.9"), 10), dropped(Reason::SourceCheck)),
+            ("this router, or the kernel", 0, alert("198.18.100.1"), punted(Punt::WayBack)),
+            ("unchecked", 1, alert("203.0.113.9"), punted(Punt::Options)),
+        ],
+    );
+}
+
 /// Two ways out, by ports 1 and 2, for 198.19/16.
 pub fn with_group(parts: &mut ViewParts, groups: &mut Groups) -> NextHop {
     let mut next_hops = NextHops::default();
