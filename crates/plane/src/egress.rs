@@ -7,6 +7,11 @@ pub trait Egress<'a> {
     /// Takes a packet that leaves by `port`, or hands it back if the port has no room.
     fn send(&mut self, port: u16, packet: Packet<'a>) -> Result<(), Packet<'a>>;
 
+    /// Whether the port exists. A packet for one that does not would wait for room for ever.
+    fn has_port(&self, _port: u16) -> bool {
+        true
+    }
+
     /// Takes consecutive packets that leave by `port`; those that it has no room for go to `refused`, which has room for
     /// all of them. A call for each packet would show in the forwarding rate.
     fn send_run(
@@ -27,6 +32,10 @@ impl<'a> Egress<'a> for [Burst<'a>] {
             Some(burst) => burst.push(packet),
             None => Err(packet),
         }
+    }
+
+    fn has_port(&self, port: u16) -> bool {
+        usize::from(port) < self.len()
     }
 
     #[inline(always)]

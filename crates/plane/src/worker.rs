@@ -40,11 +40,20 @@ pub struct Rejected<'w, 'a> {
 pub trait SlowPath {
     /// Called after every burst, and once in each round without packets, so that timers can expire.
     fn take(&mut self, rejected: Rejected<'_, '_>);
+
+    /// Whether packets wait here for room at a port.
+    fn has_pending(&self) -> bool {
+        false
+    }
 }
 
 impl<S: SlowPath> SlowPath for &mut S {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
         (**self).take(rejected);
+    }
+
+    fn has_pending(&self) -> bool {
+        (**self).has_pending()
     }
 }
 
@@ -215,6 +224,10 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         if received > 0 {
             self.pool.took(number, received);
             self.forwarder.process(&mut self.burst, &mut *self.egress, &mut self.rejected);
+            if self.slow.has_pending() {
+                // The forwarded packets may have filled a burst again, and the others would wait as long as the load lasts.
+                self.send()?;
+            }
             self.handle_rejected(true);
             self.send()?;
         }

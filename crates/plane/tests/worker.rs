@@ -162,6 +162,8 @@ struct Source<'a> {
     sent: Vec<&'a mut fullview_plane::burst::Slot>,
     left: usize,
     overruns: u64,
+    /// The most packets that one call sends.
+    room: usize,
 }
 
 impl<'a> Port<'a> for Source<'a> {
@@ -182,8 +184,8 @@ impl<'a> Port<'a> for Source<'a> {
     }
 
     fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, fullview_plane::port::PortError> {
-        let count = burst.len();
-        self.sent.extend(burst.drain());
+        let count = burst.len().min(self.room);
+        self.sent.extend(burst.drain_front(count));
         Ok(count)
     }
 
@@ -194,8 +196,8 @@ impl<'a> Port<'a> for Source<'a> {
     }
 
     fn recycle(&mut self, free: &mut Burst<'a>) -> usize {
-        let count = free.len();
-        self.free.extend(free.drain());
+        let count = free.len().min((2 * BURST).saturating_sub(self.free.len()));
+        self.free.extend(free.drain_front(count));
         count
     }
 
@@ -218,7 +220,48 @@ impl<'a> Port<'a> for Source<'a> {
 
 fn source<'a>(number: u16, to: u8, left: usize) -> Option<Source<'a>> {
     let frame = frame([10, 0, to, 1], 64);
-    Some(Source { number, frame, free: Vec::new(), sent: Vec::new(), left, overruns: number.into() })
+    Some(Source {
+        number,
+        frame,
+        free: Vec::new(),
+        sent: Vec::new(),
+        left,
+        overruns: number.into(),
+        room: usize::MAX,
+    })
+}
+
+/// Has packets of its own to send by port 1, each for as long as the port has no room.
+struct Talkative {
+    waits: bool,
+    sent: usize,
+}
+
+impl SlowPath for Talkative {
+    fn take(&mut self, rejected: Rejected<'_, '_>) {
+        let Some(packet) = rejected.free.pop() else { return };
+        let refused = rejected.out[1].push(packet).err();
+        self.waits = refused.is_some();
+        self.sent += usize::from(refused.is_none());
+        rejected.free.fill(refused.into_iter());
+    }
+
+    fn has_pending(&self) -> bool {
+        self.waits
+    }
+}
+
+#[test]
+fn what_the_slow_path_sends_gets_room_at_a_port_that_is_always_full() {
+    let mut arena = Arena::new(8 * BURST);
+    let slow_port = source(1, 0, 0).map(|port| Source { room: 10, ..port });
+    let ports = vec![source(0, 1, 50_000), slow_port];
+    let slow = Talkative { waits: false, sent: 0 };
+    let mut worker = Worker::new(forwarder(2), ports, arena.packets(), slow, Yield);
+    for _ in 0..100 {
+        assert!(worker.round().unwrap() > 10, "the load goes on");
+    }
+    assert!(worker.slow().sent > 40, "{} packets", worker.slow().sent);
 }
 
 /// Both ports receive more packets than there are slots, so that every slot has to return to its port.

@@ -120,7 +120,7 @@ impl HostDriver {
         self.host.counters()
     }
 
-    /// Packets and frames that were lost between the host and the workers, for want of room.
+    /// Packets and frames that were lost between the host, the workers and their ports, for want of room.
     pub fn lost(&self) -> u64 {
         self.end.as_ref().map_or(0, HostEndpoint::dropped)
     }

@@ -46,7 +46,8 @@ pub struct HostEndpoint {
     /// For each class the queues of all workers.
     events: [Vec<Consumer<HostEvent>>; PacketClass::COUNT],
     tx: Producer<OutFrame>,
-    events_dropped: Arc<AtomicU64>,
+    /// Events and frames that workers dropped.
+    dropped: Arc<AtomicU64>,
     frames_dropped: u64,
 }
 
@@ -54,7 +55,8 @@ pub struct HostEndpoint {
 pub struct WorkerEndpoint {
     /// A queue for each class.
     events: [Producer<HostEvent>; PacketClass::COUNT],
-    events_dropped: Arc<AtomicU64>,
+    /// Shared by all workers.
+    dropped: Arc<AtomicU64>,
     /// The host stack's frames; only the first worker has them.
     tx: Option<Consumer<OutFrame>>,
     tx_queue: TxQueue,
@@ -66,7 +68,7 @@ pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
 /// Makes the host stack's endpoint, and one for each worker.
 pub fn channel(workers: usize, wake: &Wake) -> (HostEndpoint, Vec<WorkerEndpoint>) {
-    let events_dropped = Arc::<AtomicU64>::default();
+    let dropped = Arc::<AtomicU64>::default();
     let (tx, frames) = RingBuffer::new(FRAME_QUEUE);
     let mut receivers = [const { Vec::new() }; PacketClass::COUNT];
     let (mut endpoints, mut frames) = (Vec::new(), Some(frames));
@@ -76,11 +78,11 @@ pub fn channel(workers: usize, wake: &Wake) -> (HostEndpoint, Vec<WorkerEndpoint
             receivers.push(receiver);
             events
         });
-        let (events_dropped, wake) = (Arc::clone(&events_dropped), Arc::clone(wake));
+        let (dropped, wake) = (Arc::clone(&dropped), Arc::clone(wake));
         let (tx, tx_queue) = (frames.take(), TxQueue::default());
-        endpoints.push(WorkerEndpoint { events, events_dropped, tx, tx_queue, wake });
+        endpoints.push(WorkerEndpoint { events, dropped, tx, tx_queue, wake });
     }
-    (HostEndpoint { events: receivers, tx, events_dropped, frames_dropped: 0 }, endpoints)
+    (HostEndpoint { events: receivers, tx, dropped, frames_dropped: 0 }, endpoints)
 }
 
 impl HostEndpoint {
@@ -101,9 +103,9 @@ impl HostEndpoint {
         frames > 0
     }
 
-    /// Events and frames dropped because a queue was full.
+    /// Events and frames dropped because a queue was full, and frames longer than a slot.
     pub fn dropped(&self) -> u64 {
-        self.events_dropped.load(Ordering::Relaxed) + self.frames_dropped
+        self.dropped.load(Ordering::Relaxed) + self.frames_dropped
     }
 }
 
@@ -134,8 +136,18 @@ impl SlowPath for WorkerEndpoint {
         }
         let frames = self.tx.iter_mut().flat_map(|tx| std::iter::from_fn(|| tx.pop().ok()));
         self.tx_queue.output.frames.extend(frames);
+        let before = self.tx_queue.frames_dropped();
         self.tx_queue.send(out, packets);
         self.tx_queue.send(out, free);
+        let dropped = self.tx_queue.frames_dropped() - before;
+        // All workers write here, so that a write is not free.
+        if dropped > 0 {
+            self.dropped.fetch_add(dropped, Ordering::Relaxed);
+        }
+    }
+
+    fn has_pending(&self) -> bool {
+        self.tx_queue.has_pending()
     }
 }
 
@@ -145,7 +157,7 @@ impl WorkerEndpoint {
         let events = &mut self.events[class as usize];
         let sent = !events.is_full() && events.push(event()).is_ok();
         if !sent {
-            self.events_dropped.fetch_add(1, Ordering::Relaxed);
+            self.dropped.fetch_add(1, Ordering::Relaxed);
         }
         sent
     }

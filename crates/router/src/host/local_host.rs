@@ -29,7 +29,7 @@ impl<C: FnMut() -> Duration> LocalHost<C> {
         &self.host
     }
 
-    /// Frames dropped because a queue was full, or because they were longer than a slot.
+    /// Frames dropped because too many waited, or because they were longer than a slot.
     pub fn frames_dropped(&self) -> u64 {
         self.tx_queue.frames_dropped()
     }
@@ -47,5 +47,9 @@ impl<C: FnMut() -> Duration> SlowPath for LocalHost<C> {
         self.host.tick(now, &mut self.tx_queue.output);
         self.tx_queue.send(out, packets);
         self.tx_queue.send(out, free);
+    }
+
+    fn has_pending(&self) -> bool {
+        self.tx_queue.has_pending()
     }
 }

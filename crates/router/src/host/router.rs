@@ -29,7 +29,7 @@ impl StandaloneRouter {
     }
 
     /// Forwards the packets in `burst`, and answers those that cannot be forwarded. Slots that become free are added to
-    /// `free`. The router's own frames take their slots from `free`, and wait if it has none. The router takes as many
+    /// `free`. The router's own frames take their slots from `free`, and wait if it has none or their port no room. The router takes as many
     /// packets from `burst` as `free` has room for.
     pub fn process<'a>(
         &mut self,
@@ -50,17 +50,17 @@ impl StandaloneRouter {
         self.tx_queue.send(egress, free);
     }
 
-    /// Whether none of the router's own frames waits for a slot.
+    /// Whether none of the router's own frames waits for a slot or for its port.
     pub fn has_sent_all(&self) -> bool {
         self.tx_queue.is_empty()
     }
 
-    /// When [`StandaloneRouter::process`] has work to do even if no packets arrive: at once, if frames wait for slots.
+    /// When [`StandaloneRouter::process`] has work to do even if no packets arrive: at once, if frames wait.
     pub fn next_deadline(&self) -> Option<Duration> {
         if self.has_sent_all() { self.host.next_deadline() } else { Some(Duration::ZERO) }
     }
 
-    /// The router's own frames dropped because a queue was full, or because they were longer than a slot.
+    /// The router's own frames dropped because too many waited, or because they were longer than a slot.
     pub fn frames_dropped(&self) -> u64 {
         self.tx_queue.frames_dropped()
     }

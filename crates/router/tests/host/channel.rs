@@ -155,6 +155,14 @@ fn workers_take_turns_and_overflow_is_counted() {
     assert_eq!(end.dropped(), 300 - 256 + 1500 - 1024);
 }
 
+#[test]
+fn frames_that_a_worker_drops_are_counted() {
+    let (mut end, mut workers, _) = endpoints(1);
+    end.send(&mut Output { frames: vec![OutFrame { port: 9, bytes: request() }] });
+    assert!(reject(&mut workers[0], &[]).is_empty());
+    assert_eq!(end.dropped(), 1, "there is no such port");
+}
+
 /// A neighbour advertisement to the router, as far as a worker looks at it.
 fn advertisement() -> Vec<u8> {
     const ICMPV6: u8 = 58;
