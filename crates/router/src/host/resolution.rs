@@ -21,13 +21,17 @@ impl<R: NextHopResolver> PacketSender<'_, R> {
         }
         let CacheUpdate { changed, released, evicted } =
             self.ip.neighbors.learn(self.now, neighbor, mac, evidence);
-        if let Some(evicted) = evicted {
-            self.ip.resolver.neighbor_lost(self.now, evicted);
-        }
+        self.report_evicted(evicted);
         if changed && self.ip.resolver.neighbor_resolved(self.now, neighbor, mac).is_err() {
             // No next-hop index is left: the loop punts this neighbour's packets, and the slow path forwards them.
             self.ip.resolver.neighbor_lost(self.now, neighbor);
         }
         released.into_iter().for_each(|queued| self.deliver(queued.packet, neighbor, queued.interface));
+    }
+    /// Tells the resolver of a neighbour that had to make room for another one.
+    pub fn report_evicted(&mut self, evicted: Option<NeighborId>) {
+        if let Some(evicted) = evicted {
+            self.ip.resolver.neighbor_lost(self.now, evicted);
+        }
     }
 }

@@ -100,7 +100,8 @@ impl<R: NextHopResolver> PacketSender<'_, R> {
         }
         let source = packet::source(&packet);
         let queued = QueuedPacket { packet, interface, source, is_own };
-        if neighbors.enqueue(self.now, neighbor, queued) == Enqueued::Solicit {
+        if let Enqueued::Solicit { evicted } = neighbors.enqueue(self.now, neighbor, queued) {
+            self.report_evicted(evicted);
             self.solicit(neighbor, None);
         }
     }

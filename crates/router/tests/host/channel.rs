@@ -12,7 +12,7 @@ use fullview_plane::wire::arp::{ArpOperation, ArpPacket};
 use fullview_plane::wire::ethernet::{EtherType, Mac};
 use fullview_plane::worker::{Rejected, SlowPath};
 use fullview_router::host::channel::{HostEndpoint, HostEvent, Wake, WorkerEndpoint, channel};
-use fullview_router::host::config::{HostSettings, StaticNeighbor};
+use fullview_router::host::config::{HostSettings, NeighborSettings, StaticNeighbor};
 use fullview_router::host::next_hop::HostAction;
 use fullview_router::host::output::{OutFrame, Output};
 use fullview_router::host::view_resolver::{NeighborChange, ViewResolver};
@@ -20,6 +20,8 @@ use fullview_router::host::{HostStack, NeighborId};
 use fullview_router::route::{NextHopVia, RouteAction};
 use fullview_table::fib::{Algorithm, linear::Linear};
 use fullview_table::{Address, NextHop, Prefix, Rib};
+
+use crate::support::inet;
 
 const ROUTER: Mac = Mac([2, 0, 0, 0, 0, 1]);
 const STATION: Mac = Mac([2, 0, 0, 0, 0, 9]);
@@ -195,6 +197,26 @@ fn floods_do_not_keep_more_important_packets_from_the_host_stack() {
     flood(worker, local);
     assert_eq!(first_after(worker, request(), arp), (arp, request()));
     assert_eq!(first_after(worker, advertisement(), local), (local, advertisement()));
+}
+
+#[test]
+fn a_neighbour_that_makes_room_for_another_is_lost() {
+    let (mut end, mut workers, _) = endpoints(1);
+    let neighbors = NeighborSettings { capacity: 1, ..NeighborSettings::default() };
+    let settings = HostSettings { neighbors, ..HostSettings::default() };
+    let mut host = HostStack::mirrored(ViewResolver::new(view(&[]), actions()), &settings);
+    let mut output = Output::default();
+    host.follow(Duration::ZERO, view(&["192.0.2.1"]), actions(), &mut output);
+    let to_another = inet("192.0.2.9", "192.0.2.20", 9);
+    reject(
+        &mut workers[0],
+        &[(request(), Verdict::Punt(Punt::Arp)), (to_another, Verdict::Punt(Punt::Glean))],
+    );
+    for event in std::iter::from_fn(|| end.next_event()) {
+        host.handle_event(NOW, &event, &mut output);
+    }
+    let changes = [NeighborChange::Resolved(neighbor(9), STATION), NeighborChange::Lost(neighbor(9))];
+    assert_eq!(host.take_neighbor_changes(), changes);
 }
 
 fn neighbor(host: u8) -> NeighborId {

@@ -4,10 +4,11 @@
 //! use after a pause, as hosts do, but whenever its last answer has expired; a neighbour that does not answer is removed.
 //!
 //! Everything is bounded, so that a station that makes up addresses costs a fixed amount of memory and of requests
-//! (RFC 6583): see [`NeighborSettings`]. An unresolved neighbour never evicts one that has answered, and always gets room
-//! from an older one that has not: a neighbour that exists answers long before it is the oldest.
+//! (RFC 6583): see [`NeighborSettings`]. An unresolved neighbour always gets room from an older one: a neighbour that exists
+//! answers long before it is the oldest. Neighbours that have answered make room for a few unresolved ones and for no more,
+//! those of the interface first that has most: a station that answers for many addresses does not stop other resolutions.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -17,6 +18,7 @@ use super::entry::{Evidence, NeighborEntry, QueuedPacket, Reachability};
 use super::id::NeighborId;
 use super::incomplete::IncompleteNeighbors;
 use super::settings::NeighborSettings;
+use super::timers::NeighborTimers;
 use fullview_plane::wire::ethernet::Mac;
 
 #[cfg(test)]
@@ -26,10 +28,13 @@ mod tests;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::host) enum Enqueued {
     /// The packet waits, and the caller has to send the first request.
-    Solicit,
+    Solicit {
+        /// The neighbour that was removed to make room, if its link address was known.
+        evicted: Option<NeighborId>,
+    },
     /// The packet waits for a request that was sent before.
     Waits,
-    /// The packet is dropped: too many resolutions began lately, or the cache is full of resolved neighbours.
+    /// The packet is dropped: too many resolutions began lately.
     Refused,
 }
 
@@ -58,12 +63,15 @@ const EVICTION_SCAN: usize = 1024;
 /// The share of the cache that stations cannot fill that only asked for the router: one part of so many is kept for
 /// neighbours that the router resolves.
 const RESOLUTION_SHARE: usize = 8;
+/// The share of the cache that resolved neighbours give back to unresolved ones: one part of so many. It is small, because a
+/// scan of a network takes it too.
+const RETURNED_SHARE: usize = 64;
 
 pub(in crate::host) struct NeighborCache {
     settings: NeighborSettings,
     entries: FxHashMap<NeighborId, NeighborEntry>,
     /// All entries except the static ones, by the time at which they need attention.
-    timers: BTreeSet<(Duration, NeighborId)>,
+    timers: NeighborTimers,
     incomplete: IncompleteNeighbors,
     limiter: ResolutionLimiter,
     packets_dropped: u64,
@@ -72,7 +80,7 @@ pub(in crate::host) struct NeighborCache {
 impl NeighborCache {
     pub fn new(interfaces: usize, settings: NeighborSettings) -> NeighborCache {
         let limiter = ResolutionLimiter::new(interfaces, settings.resolutions);
-        let (entries, timers) = (FxHashMap::default(), BTreeSet::new());
+        let (entries, timers) = (FxHashMap::default(), NeighborTimers::new(interfaces));
         let incomplete = IncompleteNeighbors::new(interfaces);
         NeighborCache { settings, entries, timers, incomplete, limiter, packets_dropped: 0 }
     }
@@ -81,6 +89,7 @@ impl NeighborCache {
     pub fn grow(&mut self, interfaces: usize) {
         self.limiter.grow(interfaces);
         self.incomplete.grow(interfaces);
+        self.timers.grow(interfaces);
     }
 
     /// Packets dropped because no more could wait for their neighbours.
@@ -108,7 +117,7 @@ impl NeighborCache {
         &mut self,
         interfaces: &FxHashSet<u16>,
     ) -> Vec<(NeighborId, VecDeque<QueuedPacket>)> {
-        let learned = self.timers.iter().map(|(_, id)| *id).filter(|id| interfaces.contains(&id.interface));
+        let learned = self.timers.neighbors().filter(|id| interfaces.contains(&id.interface));
         let learned: Vec<NeighborId> = learned.collect();
         learned.into_iter().filter_map(|id| Some((id, self.take(id)?.queue))).collect()
     }
@@ -131,34 +140,58 @@ impl NeighborCache {
 
     /// Queues a packet until its neighbour, which is unresolved, has answered.
     pub fn enqueue(&mut self, now: Duration, id: NeighborId, packet: QueuedPacket) -> Enqueued {
-        let is_new = !self.entries.contains_key(&id);
-        if is_new && !self.admit_incomplete(now, id, &packet) {
+        let is_known = self.entries.contains_key(&id);
+        let enqueued = if is_known { Enqueued::Waits } else { self.admit_incomplete(now, id, &packet) };
+        let Some(entry) = self.entries.get_mut(&id) else {
             self.packets_dropped += 1;
-            return Enqueued::Refused;
-        }
-        let Some(entry) = self.entries.get_mut(&id) else { return Enqueued::Refused };
+            return enqueued;
+        };
         entry.queue.push_back(packet);
         if entry.queue.len() > self.settings.queue {
             entry.queue.pop_front();
             self.packets_dropped += 1;
         }
-        if is_new { Enqueued::Solicit } else { Enqueued::Waits }
+        enqueued
     }
 
-    /// Adds an unresolved entry, if the limits let another resolution begin. Only resolved neighbours can leave no room.
-    fn admit_incomplete(&mut self, now: Duration, id: NeighborId, packet: &QueuedPacket) -> bool {
+    /// Adds an unresolved entry, if the limits let another resolution begin.
+    fn admit_incomplete(&mut self, now: Duration, id: NeighborId, packet: &QueuedPacket) -> Enqueued {
         if !self.limiter.take(now, id, (packet.interface, packet.source)) {
-            return false;
+            return Enqueued::Refused;
         }
-        if self.incomplete.len() >= self.settings.incomplete || self.timers.len() >= self.settings.capacity {
-            self.evict_incomplete();
-        }
-        if self.incomplete.len() >= self.settings.incomplete || self.timers.len() >= self.settings.capacity {
-            return false;
+        let evicted = self.make_room();
+        if self.is_full_of_incomplete() || self.is_full() {
+            return Enqueued::Refused;
         }
         let serial = self.incomplete.add(id);
         self.insert(id, NeighborEntry::incomplete(now, serial), now + self.settings.retransmit);
-        true
+        Enqueued::Solicit { evicted }
+    }
+
+    fn is_full(&self) -> bool {
+        self.timers.len() >= self.settings.capacity
+    }
+
+    fn is_full_of_incomplete(&self) -> bool {
+        self.incomplete.len() >= self.settings.incomplete
+    }
+
+    /// Makes room for an unresolved neighbour. Returns the resolved one that was removed for it.
+    fn make_room(&mut self) -> Option<NeighborId> {
+        let returned = (self.settings.capacity / RETURNED_SHARE).max(1);
+        let may_evict = self.is_full() && self.incomplete.len() < returned && !self.is_full_of_incomplete();
+        let evicted = if may_evict { self.evict_resolved() } else { None };
+        if self.is_full() || self.is_full_of_incomplete() {
+            self.evict_incomplete();
+        }
+        evicted
+    }
+
+    /// Removes the resolved neighbour with the earliest timer of the interface that has most.
+    fn evict_resolved(&mut self) -> Option<NeighborId> {
+        let is_resolved = |id: &NeighborId| self.mac(*id).is_some();
+        let id = self.timers.of_fullest().find(is_resolved)?;
+        self.take(id).map(|_| id)
     }
 
     /// Gives up the oldest resolution of the interface that has most.
@@ -215,7 +248,7 @@ impl NeighborCache {
 
     /// The next neighbour whose timer has expired by now, and what to do about it.
     pub fn next_timeout(&mut self, now: Duration) -> Option<NeighborTimeout> {
-        let (_, id) = *self.timers.first().filter(|(at, _)| *at <= now)?;
+        let (_, id) = self.timers.first().filter(|(at, _)| *at <= now)?;
         let entry = self.entries.get_mut(&id)?;
         let (mac, exhausted) = (entry.mac(), entry.probes >= self.settings.probes);
         if exhausted && matches!(entry.state, Reachability::Incomplete | Reachability::Probe) {
@@ -232,7 +265,7 @@ impl NeighborCache {
 
     /// When the next timer expires.
     pub fn next_deadline(&self) -> Option<Duration> {
-        self.timers.first().map(|(at, _)| *at)
+        self.timers.first().map(|(at, _)| at)
     }
 
     fn insert(&mut self, id: NeighborId, entry: NeighborEntry, deadline: Duration) {
@@ -242,14 +275,14 @@ impl NeighborCache {
 
     fn set_timer(&mut self, id: NeighborId, deadline: Duration) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
-        self.timers.remove(&(entry.deadline, id));
+        self.timers.remove(entry.deadline, id);
         entry.deadline = deadline;
-        self.timers.insert((deadline, id));
+        self.timers.insert(deadline, id);
     }
 
     fn take(&mut self, id: NeighborId) -> Option<NeighborEntry> {
         let entry = self.entries.remove(&id)?;
-        self.timers.remove(&(entry.deadline, id));
+        self.timers.remove(entry.deadline, id);
         if entry.state == Reachability::Incomplete {
             self.incomplete.remove(id.interface, entry.serial);
         }
@@ -258,9 +291,9 @@ impl NeighborCache {
 
     /// Removes the neighbour with the earliest timer among those that only asked for the router.
     fn evict_stale(&mut self) -> Option<NeighborId> {
-        let mut candidates = self.timers.iter().take(EVICTION_SCAN).map(|(_, id)| *id);
-        let is_stale = |entry: &NeighborEntry| entry.state == Reachability::Stale;
-        let id = candidates.find(|id| self.entries.get(id).is_some_and(is_stale))?;
+        let is_stale =
+            |id: &NeighborId| self.entries.get(id).is_some_and(|entry| entry.state == Reachability::Stale);
+        let id = self.timers.neighbors().take(EVICTION_SCAN).find(is_stale)?;
         self.take(id).map(|_| id)
     }
 }

@@ -7,6 +7,7 @@ mod entry;
 mod id;
 mod incomplete;
 mod settings;
+mod timers;
 
 pub(super) use cache::{CacheUpdate, Enqueued, NeighborCache, NeighborTimeout};
 pub(super) use entry::{Evidence, QueuedPacket};

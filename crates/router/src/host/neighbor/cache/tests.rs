@@ -43,7 +43,7 @@ fn numbers(waiting: &VecDeque<QueuedPacket>) -> Vec<u8> {
 #[test]
 fn packets_wait_for_the_answer_and_newer_ones_displace_older() {
     let mut cache = cache(NeighborSettings { queue: 2, ..NeighborSettings::default() });
-    assert_eq!(cache.enqueue(at(0), key(1), packet(1)), Enqueued::Solicit);
+    assert_eq!(cache.enqueue(at(0), key(1), packet(1)), Enqueued::Solicit { evicted: None });
     assert_eq!(cache.enqueue(at(1), key(1), packet(2)), Enqueued::Waits);
     assert_eq!(cache.enqueue(at(2), key(1), packet(3)), Enqueued::Waits);
     let update = cache.learn(at(9), key(1), HERE, REPLY);
@@ -137,7 +137,8 @@ fn a_scan_evicts_no_resolved_neighbour() {
     let mut asked = 0;
     for step in 0..20_000u32 {
         let now = at(100 + u64::from(step) / 10);
-        asked += u32::from(cache.enqueue(now, key(1000 + step), packet(0)) == Enqueued::Solicit);
+        asked +=
+            u32::from(cache.enqueue(now, key(1000 + step), packet(0)) == Enqueued::Solicit { evicted: None });
         assert!(cache.incomplete.len() <= 100 && cache.timers.len() <= 300);
         while cache.next_timeout(now).is_some() {}
     }
@@ -243,12 +244,53 @@ fn a_neighbour_that_is_asked_for_again_is_resolved_during_a_scan() {
 #[test]
 fn stations_that_only_asked_leave_room_for_resolutions() {
     let mut cache = cache(NeighborSettings { capacity: 64, ..NeighborSettings::default() });
-    assert_eq!(cache.enqueue(at(0), key(1), packet(1)), Enqueued::Solicit);
+    assert_eq!(cache.enqueue(at(0), key(1), packet(1)), Enqueued::Solicit { evicted: None });
     (100..300).for_each(|host| _ = cache.learn(at(1), key(host), THERE, Evidence::Request));
     assert_eq!(cache.timers.len(), 56);
     // Now they are verified, and none of them can be evicted.
     pass_to(&mut cache, at(5001));
     assert!(resolves(&mut cache, at(5002), key(2), packet(1)));
+}
+
+#[test]
+fn a_station_that_answers_for_many_addresses_does_not_stop_other_resolutions() {
+    let capacity = NeighborSettings::default().capacity as u32;
+    let mut cache = NeighborCache::new(2, NeighborSettings::default());
+    let second = |host: u32| at(u64::from(host) * 1000 / 400);
+    for host in 0..capacity {
+        assert!(resolves(&mut cache, second(host), on(0, host), packet_of(host, 0)));
+    }
+    // The station goes on, and asks for addresses that nobody has.
+    for number in 0..600 {
+        let (now, host) = (second(capacity + number), capacity + 2 * number);
+        assert!(resolves(&mut cache, now, on(0, host), packet_of(host, 0)));
+        cache.enqueue(now, on(0, host + 1), packet_of(host + 1, 0));
+        if number % 10 == 0 {
+            let enqueued = cache.enqueue(now, on(1, number), packet_of(7, 1));
+            let Enqueued::Solicit { evicted } = enqueued else { panic!("{enqueued:?}") };
+            assert!(evicted.is_none_or(|evicted| evicted.interface == 0));
+        }
+        if number % 10 == 9 {
+            assert!(cache.learn(now, on(1, number - 9), HERE, REPLY).changed, "{number}");
+        }
+    }
+    assert!((0..600).step_by(10).all(|host| cache.mac(on(1, host)).is_some()));
+    check(&cache);
+}
+
+#[test]
+fn a_scan_evicts_few_neighbours_of_a_full_cache() {
+    let settings = NeighborSettings { capacity: 640, ..NeighborSettings::default() };
+    let mut cache = cache(settings);
+    for host in 0..640 {
+        assert!(resolves(&mut cache, at(u64::from(host) * 4), key(host), packet_of(host, 0)));
+    }
+    for number in 0..900 {
+        cache.enqueue(at(3000 + u64::from(number)), key(1000 + number), packet_of(number, 0));
+    }
+    let kept = (0..640).filter(|host| cache.mac(key(*host)).is_some()).count();
+    assert_eq!((kept, cache.incomplete.len()), (630, 10));
+    check(&cache);
 }
 
 /// An operation on the cache.
