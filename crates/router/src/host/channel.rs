@@ -3,7 +3,8 @@
 //! fit into a queue is dropped and counted.
 //!
 //! A worker has a queue for each class of packets, so that a flood of packets that cannot be forwarded does not keep ARP
-//! and neighbour discovery, without which nothing is forwarded, from the host stack.
+//! and neighbour discovery, without which nothing is forwarded, from the host stack. Every class has turns, so that a flood
+//! of those does not keep the others from it either.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +23,12 @@ use fullview_plane::worker::{Rejected, SlowPath};
 const EVENT_QUEUE: usize = 256;
 /// The most frames of the host stack that wait for their worker.
 const FRAME_QUEUE: usize = 1024;
+
+/// Which class comes first in each of so many turns; in a turn for which it has no events, the most important one does.
+const TURNS: [PacketClass; 8] = {
+    use PacketClass::{Local, NeighborDiscovery as Discovery, Transit};
+    [Discovery, Discovery, Discovery, Local, Discovery, Discovery, Discovery, Transit]
+};
 
 /// What a worker reports to the host stack. Events lie side by side in memory that is allocated in advance, so that a
 /// worker allocates nothing.
@@ -45,6 +52,8 @@ pub enum HostEvent {
 pub struct HostEndpoint {
     /// For each class the queues of all workers.
     events: [Vec<Consumer<HostEvent>>; PacketClass::COUNT],
+    /// The place in [`TURNS`].
+    turn: usize,
     tx: Producer<OutFrame>,
     /// Events and frames that workers dropped.
     dropped: Arc<AtomicU64>,
@@ -82,13 +91,16 @@ pub fn channel(workers: usize, wake: &Wake) -> (HostEndpoint, Vec<WorkerEndpoint
         let (tx, tx_queue) = (frames.take(), TxQueue::default());
         endpoints.push(WorkerEndpoint { events, dropped, tx, tx_queue, wake });
     }
-    (HostEndpoint { events: receivers, tx, dropped, frames_dropped: 0 }, endpoints)
+    (HostEndpoint { events: receivers, turn: 0, tx, dropped, frames_dropped: 0 }, endpoints)
 }
 
 impl HostEndpoint {
-    /// Takes the next event of the first class that has one, from each worker in turn.
+    /// Takes the next event of the class whose turn it is, or else of the first class that has one, from each worker in turn.
     pub fn next_event(&mut self) -> Option<HostEvent> {
-        self.events.iter_mut().find_map(|workers| next_of(workers))
+        let first = TURNS[self.turn] as usize;
+        self.turn = (self.turn + 1) % TURNS.len();
+        let mut classes = std::iter::once(first).chain(0..PacketClass::COUNT);
+        classes.find_map(|class| next_of(&mut self.events[class]))
     }
 
     pub fn has_events(&self) -> bool {

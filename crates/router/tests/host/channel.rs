@@ -200,6 +200,20 @@ fn floods_do_not_keep_more_important_packets_from_the_host_stack() {
 }
 
 #[test]
+fn a_flood_of_requests_leaves_turns_for_other_packets() {
+    let (mut end, mut workers, _) = endpoints(1);
+    let [arp, local, glean] = [Punt::Arp, Punt::Local, Punt::Glean].map(Verdict::Punt);
+    [arp, local, glean].into_iter().for_each(|verdict| flood(&mut workers[0], verdict));
+    let mut taken = [0; 3];
+    for event in std::iter::from_fn(|| end.next_event()).take(256) {
+        let HostEvent::Packet { verdict, .. } = event else { panic!("another event") };
+        let class = [arp, local, glean].iter().position(|of| *of == verdict).unwrap();
+        taken[class] += 1;
+    }
+    assert_eq!(taken, [192, 32, 32]);
+}
+
+#[test]
 fn a_neighbour_that_makes_room_for_another_is_lost() {
     let (mut end, mut workers, _) = endpoints(1);
     let neighbors = NeighborSettings { capacity: 1, ..NeighborSettings::default() };

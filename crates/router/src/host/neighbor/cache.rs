@@ -19,6 +19,7 @@ use super::id::NeighborId;
 use super::incomplete::IncompleteNeighbors;
 use super::settings::NeighborSettings;
 use super::timers::NeighborTimers;
+use crate::host::limit::{InterfaceLimiter, RateLimit};
 use fullview_plane::wire::ethernet::Mac;
 
 #[cfg(test)]
@@ -74,20 +75,24 @@ pub(in crate::host) struct NeighborCache {
     timers: NeighborTimers,
     incomplete: IncompleteNeighbors,
     limiter: ResolutionLimiter,
+    /// Limits how often stations are learned that asked for the router.
+    requests: InterfaceLimiter,
     packets_dropped: u64,
 }
 
 impl NeighborCache {
     pub fn new(interfaces: usize, settings: NeighborSettings) -> NeighborCache {
         let limiter = ResolutionLimiter::new(interfaces, settings.resolutions);
+        let requests = InterfaceLimiter::new(interfaces, settings.requests, RateLimit::NONE);
         let (entries, timers) = (FxHashMap::default(), NeighborTimers::new(interfaces));
         let incomplete = IncompleteNeighbors::new(interfaces);
-        NeighborCache { settings, entries, timers, incomplete, limiter, packets_dropped: 0 }
+        NeighborCache { settings, entries, timers, incomplete, limiter, requests, packets_dropped: 0 }
     }
 
     /// Makes room for at least this many interfaces.
     pub fn grow(&mut self, interfaces: usize) {
         self.limiter.grow(interfaces);
+        self.requests.grow(interfaces);
         self.incomplete.grow(interfaces);
         self.timers.grow(interfaces);
     }
@@ -211,6 +216,9 @@ impl NeighborCache {
 
     /// Adds a station that asked for the router: an answer to it will follow, and probably more packets.
     fn add_stale(&mut self, now: Duration, id: NeighborId, mac: Mac) -> CacheUpdate {
+        if !self.requests.take(now, id.interface) {
+            return CacheUpdate::default();
+        }
         let room = self.settings.capacity - self.settings.capacity / RESOLUTION_SHARE;
         let is_full = self.timers.len() >= room;
         let evicted = if is_full { self.evict_stale() } else { None };

@@ -17,6 +17,9 @@ pub struct NeighborSettings {
     /// How often resolutions may begin on one interface, half of them for packets of one sender; as often again for
     /// neighbours whose resolution this limit refused before.
     pub resolutions: RateLimit,
+    /// How often stations that asked for the router are learned on one interface. Each is a new route to follow, and the
+    /// router answers without it; the others are resolved when there are packets for them.
+    pub requests: RateLimit,
     /// The time between two requests to the same neighbour.
     pub retransmit: Duration,
     /// Requests without an answer after which a neighbour counts as lost.
@@ -36,6 +39,7 @@ impl Default for NeighborSettings {
             incomplete: 512,
             queue: 8,
             resolutions: RateLimit { rate: 500, burst: 256 },
+            requests: RateLimit { rate: 100, burst: 256 },
             retransmit: Duration::from_secs(1),
             probes: 3,
             reachable: Duration::from_secs(30),

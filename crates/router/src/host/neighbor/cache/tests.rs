@@ -252,6 +252,23 @@ fn stations_that_only_asked_leave_room_for_resolutions() {
     assert!(resolves(&mut cache, at(5002), key(2), packet(1)));
 }
 
+/// Each station that is learned is a route that changes.
+#[test]
+fn stations_that_ask_are_learned_within_a_limit_on_each_interface() {
+    let mut cache = NeighborCache::new(2, NeighborSettings::default());
+    let limit = NeighborSettings::default().requests;
+    let mut learned = 0;
+    for host in 0..3000 {
+        let now = at(u64::from(host));
+        learned += u32::from(cache.learn(now, on(0, host), THERE, Evidence::Request).changed);
+    }
+    assert!((limit.burst..=limit.burst + 3 * limit.rate).contains(&learned), "{learned} of 3000");
+    assert!(cache.learn(at(3000), on(1, 0), THERE, Evidence::Request).changed, "the other interface");
+    assert!(resolves(&mut cache, at(3000), on(0, 2999), packet(1)), "one that was not learned");
+    let asks = Evidence::Request;
+    assert!(cache.learn(at(9000), on(0, 2999), THERE, asks).changed, "what is known may change");
+}
+
 #[test]
 fn a_station_that_answers_for_many_addresses_does_not_stop_other_resolutions() {
     let capacity = NeighborSettings::default().capacity as u32;
