@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
 use super::super::sys::SharedMapping;
 use crate::burst::{FRAME_CAPACITY, Packet, Slot};
@@ -57,9 +57,8 @@ pub enum Taken {
 impl MemifRings {
     /// Memory with empty rings of `1 << log2` descriptors.
     pub fn new(log2: u8) -> io::Result<MemifRings> {
-        let file = memfd_create("memif", MemfdFlags::CLOEXEC)?;
         let bytes = MemifRings::bytes_of(log2);
-        ftruncate(&file, bytes as u64)?;
+        let file = new_memory(bytes)?;
         let map = SharedMapping::new(file.as_fd(), bytes, 0)?;
         let rings = MemifRings { file, map, log2, sent: 0, offered: 0, taken: 0, continues: false };
         for ring in [RingDirection::TO_SERVER, RingDirection::FROM_SERVER] {
@@ -176,6 +175,14 @@ impl MemifRings {
     }
 }
 
+/// Memory of a fixed size. The server gets its descriptor too, and reading from memory that it cut off would end this process.
+fn new_memory(bytes: usize) -> io::Result<OwnedFd> {
+    let file = memfd_create("memif", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    ftruncate(&file, bytes as u64)?;
+    fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(file)
+}
+
 /// One of the two rings, in memory order.
 #[derive(Clone, Copy)]
 pub struct RingDirection(usize);
@@ -183,4 +190,18 @@ pub struct RingDirection(usize);
 impl RingDirection {
     pub const TO_SERVER: RingDirection = RingDirection(0);
     pub const FROM_SERVER: RingDirection = RingDirection(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+
+    #[test]
+    fn the_server_cannot_change_the_size_of_the_memory() {
+        let rings = MemifRings::new(4).unwrap();
+        for bytes in [0, rings.bytes() - 1, rings.bytes() + 1] {
+            assert_eq!(ftruncate(rings.file(), bytes), Err(Errno::PERM));
+        }
+    }
 }
