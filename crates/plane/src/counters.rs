@@ -46,7 +46,8 @@ pub struct Counters {
     pub interfaces: Vec<InterfaceCounters>,
     /// By [`Reason::index`].
     pub drops: [u64; Reason::COUNT],
-    /// The same by interface number: the ingress interface, or the egress interface for a full egress port.
+    /// The same by interface number: the ingress interface, or the egress interface if it had no room, went down, or dropped
+    /// the packet.
     pub interface_drops: Vec<[u64; Reason::COUNT]>,
     /// By [`Punt::index`].
     pub punts: [u64; Punt::COUNT],
@@ -79,8 +80,10 @@ impl Counters {
     /// Subtracts a frame that was counted as sent and then rejected by the port.
     pub(crate) fn subtract_sent(&mut self, number: u16, bytes: usize) {
         if let Some(interface) = self.interfaces.get_mut(usize::from(number)) {
-            interface.sent.packets -= 1;
-            interface.sent.bytes -= bytes as u64;
+            let sent = &mut interface.sent;
+            // A packet that waited may have been counted before the counters were last taken.
+            sent.packets = sent.packets.saturating_sub(1);
+            sent.bytes = sent.bytes.saturating_sub(bytes as u64);
         }
     }
 
@@ -102,9 +105,14 @@ impl Counters {
     }
 
     fn count_dropped(&mut self, interface: u16, reason: Reason) {
-        self.drops[reason.index()] += 1;
+        self.add_dropped(interface, reason, 1);
+    }
+
+    /// Adds dropped packets of an interface.
+    pub(crate) fn add_dropped(&mut self, interface: u16, reason: Reason, packets: u64) {
+        self.drops[reason.index()] += packets;
         let there = self.interface_drops.get_mut(usize::from(interface));
-        there.into_iter().for_each(|drops| drops[reason.index()] += 1);
+        there.into_iter().for_each(|drops| drops[reason.index()] += packets);
     }
 
     /// Adds the counters of another worker.

@@ -26,6 +26,7 @@ pub mod kernel_flows;
 pub mod observed;
 pub mod policy;
 pub mod port;
+mod port_losses;
 pub mod program_verdict;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod report_time;

@@ -153,6 +153,16 @@ counters! {
         NeedsFragments = "needs_fragments",
         /// The egress port had no room for it.
         EgressFull = "egress_full",
+        /// The frame that a port received is longer than a slot.
+        FrameTooLong = "frame_too_long",
+        /// The frame that a port received holds several packets, as GRO makes them.
+        SeveralPackets = "several_packets",
+        /// The checksum or the tag that the kernel left to finish lies outside of the frame that a port received.
+        FrameDamaged = "frame_damaged",
+        /// The egress port can never send it, mostly because of its length.
+        Unsendable = "unsendable",
+        /// The kernel dropped it behind the egress port: an egress rule, or a full queue.
+        DroppedByKernel = "dropped_by_kernel",
         /// A rule of the filter, or its default.
         FilterRule = "filter_rule",
         /// It contradicts the state of the filter that it belongs to, for example by a sequence number outside the window.

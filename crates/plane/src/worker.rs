@@ -30,7 +30,8 @@ pub struct Rejected<'w, 'a> {
     pub filter: Option<&'w BurstFilter>,
     /// Forwarded packets whose senders deserve an ICMP redirect.
     pub redirects: &'w [RedirectCandidate],
-    /// Packets to send, by port. Slots for answers can be taken from `packets` or from `free`.
+    /// Packets to send, by port. Slots for answers can be taken from `packets` or from `free`. Their verdict is not
+    /// "forward", because they are not counted as sent.
     pub out: &'w mut [Burst<'a>],
     /// Some of the free slots.
     pub free: &'w mut Burst<'a>,
@@ -82,8 +83,8 @@ impl<P> Wait<P> for Yield {
 /// Rounds without a packet before a worker waits. Spinning has no wake-up latency.
 const SPINS: u32 = 200;
 
-/// Rounds between two reads of the ports' overruns: each read is a system call per port.
-const OVERRUN_ROUNDS: u32 = 4096;
+/// Rounds between two reads of the ports' losses: each read is a system call per port.
+const LOSS_ROUNDS: u32 = 4096;
 
 /// A worker between its ports.
 pub struct Worker<'a, P, S, W> {
@@ -98,8 +99,8 @@ pub struct Worker<'a, P, S, W> {
     pool: SlotPool<'a>,
     published: Arc<PublishedCounters>,
     counters: WorkerCounters,
-    /// Rounds since the overruns were read.
-    rounds_since_overruns: u32,
+    /// Rounds since the losses of the ports were read.
+    rounds_since_losses: u32,
 }
 
 impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
@@ -125,7 +126,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             egress,
             published: Arc::default(),
             counters: WorkerCounters::default(),
-            rounds_since_overruns: 0,
+            rounds_since_losses: 0,
         };
         worker.fill_ports();
         worker
@@ -169,11 +170,11 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         while !stop.load(Ordering::Relaxed) && !self.is_finished() {
             idle = if self.round()? > 0 { 0 } else { idle + 1 };
             if idle > SPINS {
-                self.count_overruns();
+                self.count_losses();
                 self.wait.wait(&self.ports);
             }
         }
-        self.count_overruns();
+        self.count_losses();
         self.forwarder.take_back_flows();
         self.published.publish(self.forwarder.counters(), self.counters);
         Ok(())
@@ -195,9 +196,9 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             self.handle_rejected(false);
             self.send()?;
         }
-        self.rounds_since_overruns += 1;
-        if self.rounds_since_overruns == OVERRUN_ROUNDS {
-            self.count_overruns();
+        self.rounds_since_losses += 1;
+        if self.rounds_since_losses == LOSS_ROUNDS {
+            self.count_losses();
         }
         self.counters.rounds += 1;
         self.counters.idle_rounds += u64::from(received == 0);
@@ -205,12 +206,14 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         Ok(received)
     }
 
-    /// Reads the overruns of all ports, except of those whose interface was removed.
+    /// Reads what all ports lost, except the overruns of those whose interface was removed.
     #[cold]
-    fn count_overruns(&mut self) {
-        self.rounds_since_overruns = 0;
+    fn count_losses(&mut self) {
+        self.rounds_since_losses = 0;
         for (number, port) in (0..).zip(&mut self.ports) {
-            if let Some(Ok(overruns)) = port.as_mut().map(Port::overruns) {
+            let Some(port) = port else { continue };
+            self.forwarder.count_losses(number, port.losses());
+            if let Ok(overruns) = port.overruns() {
                 self.forwarder.count_overruns(number, overruns);
             }
         }
@@ -245,18 +248,20 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         self.pool.keep(&mut self.rejected);
     }
 
-    /// Packets that a port has no room for stay and are offered again with the next burst. Packets for a port that is down
-    /// or removed are dropped.
+    /// Packets that a port has no room for stay and are offered again with the next burst. Packets for a port that is down,
+    /// removed or missing are dropped.
     fn send(&mut self) -> Result<(), PortError> {
         for (port, burst) in self.ports.iter_mut().zip(&mut self.egress) {
-            let Some(port) = port else {
-                self.counters.unsent += self.pool.keep(burst);
-                continue;
+            let is_gone = match port {
+                _ if burst.is_empty() => false,
+                Some(port) => !transmit(port, burst)?,
+                None => true,
             };
-            if !burst.is_empty() && !transmit(port, burst)? {
-                self.counters.unsent += self.pool.keep(burst);
+            if is_gone {
+                self.forwarder.count_unsent(burst);
+                self.pool.keep(burst);
             }
-            self.pool.reclaim(port);
+            port.iter_mut().for_each(|port| self.pool.reclaim(port));
         }
         Ok(())
     }

@@ -8,10 +8,11 @@ use std::thread;
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::burst::{Arena, BURST, Burst};
+use fullview_plane::counters::{Counters, Traffic};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::Interface;
-use fullview_plane::port::Port;
 use fullview_plane::port::memory::{MemoryPort, pair};
+use fullview_plane::port::{Port, PortLosses};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
 use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET, Mac};
@@ -139,11 +140,11 @@ fn packets_are_forwarded_answered_or_freed_and_slots_return_to_their_port() {
     assert_eq!((counters.received().packets, counters.sent().packets), (5, 2));
     assert_eq!((counters.punts[Punt::Local.index()], counters.dropped()), (2, 1));
     let rounds = worker.published().worker();
-    assert_eq!((rounds.rounds, rounds.idle_rounds, rounds.unsent), (4, 3, 0));
+    assert_eq!((rounds.rounds, rounds.idle_rounds), (4, 3));
 }
 
 #[test]
-fn packets_for_a_missing_port_are_counted_and_freed() {
+fn packets_for_a_missing_port_are_counted_as_dropped_and_freed() {
     let mut arena = Arena::new(4);
     let (mut inside, ports) = cables(2);
     inside[1] = None;
@@ -151,7 +152,33 @@ fn packets_for_a_missing_port_are_counted_and_freed() {
     let mut worker = Worker::new(forwarder(2), inside, std::iter::empty(), DropAll, Yield);
     outside.send(0, &[frame([10, 0, 1, 1], 9), frame([10, 0, 1, 2], 9)]);
     assert_eq!((worker.round().unwrap(), worker.round().unwrap()), (2, 0));
-    assert_eq!((worker.published().worker().unsent, outside.reclaim()), (2, 4));
+    let counters = worker.published().counters();
+    assert_eq!((counters.sent(), counters.interface_drops[1]), (Traffic::default(), counters.drops));
+    assert_eq!(counters.drop_reasons().collect::<Vec<_>>(), [(Reason::InterfaceDown, 2)]);
+    assert_eq!(outside.reclaim(), 4);
+}
+
+#[test]
+fn what_the_slow_path_sends_to_a_missing_port_is_not_counted() {
+    let mut arena = Arena::new(4 * BURST);
+    let slow = Talkative { waits: false, sent: 0 };
+    let mut worker = Worker::new(forwarder(2), vec![source(0, 1, 0), None], arena.packets(), slow, Yield);
+    worker.round().unwrap();
+    assert_eq!((worker.slow().sent, worker.published().counters()), (1, Counters::new(2)));
+}
+
+#[test]
+fn frames_that_a_port_dropped_are_counted_at_its_interface() {
+    let losses = PortLosses { too_long: 1, several: 2, damaged: 3, unsendable: 4, dropped: 5 };
+    let port = source(1, 0, 0).map(|port| Source { losses, overruns: 0, ..port });
+    let mut worker =
+        Worker::new(forwarder(2), vec![source(0, 1, 0), port], std::iter::empty(), DropAll, Yield);
+    worker.run(&AtomicBool::new(false)).unwrap();
+    let counters = worker.published().counters();
+    assert_eq!(counters.interface_drops[1], counters.drops);
+    let reasons = counters.drop_reasons().map(|(reason, count)| (reason.name(), count));
+    let expected = ["frame_too_long", "several_packets", "frame_damaged", "unsendable", "dropped_by_kernel"];
+    assert_eq!(reasons.collect::<Vec<_>>(), expected.into_iter().zip(1..).collect::<Vec<_>>());
 }
 
 /// A port that fills every slot with the same frame, and frees the slots it sends.
@@ -164,6 +191,7 @@ struct Source<'a> {
     overruns: u64,
     /// The most packets that one call sends.
     room: usize,
+    losses: PortLosses,
 }
 
 impl<'a> Port<'a> for Source<'a> {
@@ -213,6 +241,10 @@ impl<'a> Port<'a> for Source<'a> {
         self.left == 0
     }
 
+    fn losses(&mut self) -> PortLosses {
+        std::mem::take(&mut self.losses)
+    }
+
     fn has_unsent(&mut self) -> bool {
         false
     }
@@ -228,6 +260,7 @@ fn source<'a>(number: u16, to: u8, left: usize) -> Option<Source<'a>> {
         left,
         overruns: number.into(),
         room: usize::MAX,
+        losses: PortLosses::default(),
     })
 }
 
@@ -240,6 +273,7 @@ struct Talkative {
 impl SlowPath for Talkative {
     fn take(&mut self, rejected: Rejected<'_, '_>) {
         let Some(packet) = rejected.free.pop() else { return };
+        packet.verdict = Verdict::Punt(Punt::Local);
         let refused = rejected.out[1].push(packet).err();
         self.waits = refused.is_some();
         self.sent += usize::from(refused.is_none());

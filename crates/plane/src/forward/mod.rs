@@ -26,8 +26,10 @@ use std::sync::Arc;
 
 use crate::burst::{Burst, Packet, Slot};
 use crate::counters::Counters;
+use crate::port_losses::PortLosses;
 use crate::sample::Sampler;
 use crate::trace::Tracer;
+use crate::verdict::{Reason, Verdict};
 use crate::view::{View, ViewReader};
 use stage_state::StageState;
 
@@ -267,6 +269,24 @@ impl Forwarder {
     /// Adds frames that a port's receive ring had no room for to the interface of its untagged frames.
     pub(crate) fn count_overruns(&mut self, port: u16, overruns: u64) {
         self.state.counters.add_overruns(self.view.ingress(port).interface, overruns);
+    }
+
+    /// Adds frames that a port dropped to the interface of its untagged frames.
+    #[cold]
+    pub(crate) fn count_losses(&mut self, port: u16, losses: PortLosses) {
+        let interface = self.view.ingress(port).interface;
+        for (reason, frames) in losses.by_reason() {
+            self.state.counters.add_dropped(interface, reason, frames);
+        }
+    }
+
+    /// Counts forwarded packets whose port is down or gone, which were counted as sent. Those of the slow path were not.
+    #[cold]
+    pub(crate) fn count_unsent(&mut self, packets: &[Packet<'_>]) {
+        for packet in packets.iter().filter(|packet| packet.verdict == Verdict::Forward) {
+            self.state.counters.subtract_sent(packet.interface, packet.frame_len());
+            self.state.counters.add_dropped(packet.interface, Reason::InterfaceDown, 1);
+        }
     }
 
     /// Returns the counts and starts again at zero.

@@ -10,7 +10,7 @@ use std::sync::atomic::{Ordering, fence};
 use rtrb::chunks::ChunkError;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use super::{Port, PortError};
+use super::{Port, PortError, PortLosses};
 use crate::burst::{BURST, Burst, Packet};
 
 /// A link. Each ring holds `capacity` packets; if that is at least the number of packets in the arena, every slot always
@@ -174,6 +174,10 @@ impl<'a> Port<'a> for MemoryPort<'a> {
 
     fn overruns(&mut self) -> Result<u64, PortError> {
         Ok(0)
+    }
+
+    fn losses(&mut self) -> PortLosses {
+        PortLosses::default()
     }
 
     fn has_unsent(&mut self) -> bool {

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 
 use crate::burst::Burst;
+pub use crate::port_losses::PortLosses;
 
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod classify;
@@ -66,6 +67,9 @@ pub trait Port<'a> {
     /// # Errors
     /// Fails with the error of the system call.
     fn overruns(&mut self) -> Result<u64, PortError>;
+
+    /// Frames that the port dropped since the last call.
+    fn losses(&mut self) -> PortLosses;
 
     /// Whether packets wait in the port to be sent. They are lost when the port is closed.
     fn has_unsent(&mut self) -> bool;

@@ -13,7 +13,7 @@ use super::link::Link;
 use super::offload::{VirtioNetHeader, VlanTag};
 use super::port_slots::PortSlots;
 use super::sys::{FilledFrame, PacketRing, RingSize, SendBatch, Socket};
-use super::{Port, PortError};
+use super::{Port, PortError, PortLosses};
 use crate::burst::{Burst, FRAME_CAPACITY, Packet, Slot};
 
 /// Bytes of a frame in the ring with its headers, which take up to 92: an odd number of whole cache lines.
@@ -46,21 +46,6 @@ impl Default for PacketOptions<'_> {
     }
 }
 
-/// Frames that were not received or not sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PacketCounters {
-    /// Received frames that are longer than a slot.
-    pub too_long: u64,
-    /// Several packets in one frame; `ethtool -K NAME gro off` makes the kernel deliver them one by one.
-    pub several: u64,
-    /// Received frames with a checksum or tag outside of the frame.
-    pub damaged: u64,
-    /// Frames that the interface refused, mostly because of their length.
-    pub unsendable: u64,
-    /// Frames that the kernel dropped before the driver: an egress rule or a full queue, which count them too.
-    pub dropped: u64,
-}
-
 /// A port on an interface, for one worker.
 pub struct PacketPort<'a> {
     number: u16,
@@ -70,7 +55,7 @@ pub struct PacketPort<'a> {
     sender: Socket,
     batch: SendBatch,
     slots: PortSlots<'a>,
-    counters: PacketCounters,
+    losses: PortLosses,
     refused: u64,
     idle: u32,
     is_finished: bool,
@@ -99,7 +84,7 @@ impl<'a> PacketPort<'a> {
         }
         receiver.bind(address(&link, libc::ETH_P_ALL as u16)).map_err(link.cannot("be listened on"))?;
         let sender = sender(&link, options)?;
-        let (slots, counters, batch) = (PortSlots::new(), PacketCounters::default(), SendBatch::new());
+        let (slots, losses, batch) = (PortSlots::new(), PortLosses::default(), SendBatch::new());
         Ok(PacketPort {
             number,
             link,
@@ -108,7 +93,7 @@ impl<'a> PacketPort<'a> {
             sender,
             batch,
             slots,
-            counters,
+            losses,
             refused: 0,
             idle: 0,
             is_finished: false,
@@ -143,11 +128,6 @@ impl<'a> PacketPort<'a> {
             .map_err(&failed)?;
         let joined: c_int = self.receiver.get(libc::SOL_PACKET, libc::PACKET_FANOUT).map_err(&failed)?;
         Ok(joined as u32 & 0xffff)
-    }
-
-    /// Frames that were not received or not sent.
-    pub fn counters(&self) -> PacketCounters {
-        self.counters
     }
 
     /// Closes the port and returns its slots.
@@ -204,34 +184,34 @@ pub(super) fn address(link: &Link, protocol: u16) -> libc::sockaddr_ll {
 
 /// Copies a frame into a slot and completes it; `false` if the frame cannot be received.
 #[inline]
-fn take(frame: &FilledFrame<'_>, slot: &mut Slot, counters: &mut PacketCounters) -> bool {
+fn take(frame: &FilledFrame<'_>, slot: &mut Slot, losses: &mut PortLosses) -> bool {
     let header = &frame.header;
     let Some(offload) = frame.virtio_header().map(VirtioNetHeader) else {
-        counters.damaged += 1;
+        losses.damaged += 1;
         return false;
     };
     if offload.is_several_packets() {
-        counters.several += 1;
+        losses.several += 1;
         return false;
     }
     if header.tp_len > header.tp_snaplen || header.tp_len as usize > FRAME_CAPACITY {
-        counters.too_long += 1;
+        losses.too_long += 1;
         return false;
     }
     slot.set_frame_len(header.tp_len as usize);
     let whole = frame.copy_to(slot.frame_mut()) && offload.finish_checksum(slot.frame_mut());
-    counters.damaged += u64::from(!whole);
-    whole && insert_tag(frame, slot, counters)
+    losses.damaged += u64::from(!whole);
+    whole && insert_tag(frame, slot, losses)
 }
 
 #[inline]
-fn insert_tag(frame: &FilledFrame<'_>, slot: &mut Slot, counters: &mut PacketCounters) -> bool {
+fn insert_tag(frame: &FilledFrame<'_>, slot: &mut Slot, losses: &mut PortLosses) -> bool {
     let header = &frame.header;
     if header.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
         return true;
     }
     let fits = VlanTag { ethertype: header.tp_vlan_tpid, control: header.tp_vlan_tci }.insert(slot);
-    counters.too_long += u64::from(!fits);
+    losses.too_long += u64::from(!fits);
     fits
 }
 
@@ -246,7 +226,7 @@ impl<'a> Port<'a> for PacketPort<'a> {
                 break;
             };
             slot.port = self.number;
-            let taken = take(&frame, slot, &mut self.counters);
+            let taken = take(&frame, slot, &mut self.losses);
             self.ring.give_back();
             if taken {
                 self.slots.fill(burst);
@@ -269,12 +249,12 @@ impl<'a> Port<'a> for PacketPort<'a> {
                     // An egress rule (tc, nftables), the queueing discipline or the driver dropped the frame. If it were
                     // offered again, a frame that a rule rejects would block all others forever.
                     Some(libc::ENOBUFS) => {
-                        self.counters.dropped += 1;
+                        self.losses.dropped += 1;
                         (taken, dropped) = (taken + self.slots.sent(burst, 1), dropped + 1);
                     }
                     // This frame can never be sent, but the next one may.
                     Some(libc::EMSGSIZE | libc::EINVAL) => {
-                        self.counters.unsendable += 1;
+                        self.losses.unsendable += 1;
                         taken += self.slots.sent(burst, 1);
                     }
                     _ => {
@@ -308,6 +288,10 @@ impl<'a> Port<'a> for PacketPort<'a> {
 
     fn is_finished(&self) -> bool {
         self.is_finished
+    }
+
+    fn losses(&mut self) -> PortLosses {
+        std::mem::take(&mut self.losses)
     }
 
     fn has_unsent(&mut self) -> bool {

@@ -13,7 +13,7 @@ use pcap_file::DataLink;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapTsResolution, PcapWriter};
 use pcap_file::pcapng::{Block, PcapNgReader, PcapNgState};
 
-use super::{Port, PortError};
+use super::{Port, PortError, PortLosses};
 use crate::burst::{BURST, Burst, FRAME_CAPACITY, Packet, Slot};
 
 /// First bytes of a pcapng file, in either byte order.
@@ -300,6 +300,10 @@ impl<'a, R: Read, W: Write> Port<'a> for CapturePort<'a, R, W> {
 
     fn overruns(&mut self) -> Result<u64, PortError> {
         Ok(0)
+    }
+
+    fn losses(&mut self) -> PortLosses {
+        PortLosses::default()
     }
 
     fn has_unsent(&mut self) -> bool {

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use super::link::Link;
 use super::port_slots::PortSlots;
 use super::sys::tun;
-use super::{Port, PortError};
+use super::{Port, PortError, PortLosses};
 use crate::burst::{Burst, FRAME_CAPACITY, Packet};
 
 /// A port on one queue of a TAP interface, for one worker.
@@ -17,8 +17,7 @@ pub struct TapPort<'a> {
     link: Link,
     file: File,
     slots: PortSlots<'a>,
-    too_long: u64,
-    unsendable: u64,
+    losses: PortLosses,
     refused: u64,
     is_finished: bool,
 }
@@ -42,8 +41,8 @@ impl<'a> TapPort<'a> {
     fn open(number: u16, name: &str, has_queues: bool) -> Result<TapPort<'a>, PortError> {
         let (file, name) = tun::create(name, has_queues).map_err(Link::not_created(name))?;
         let link = Link::named(&name)?;
-        let (slots, too_long, unsendable, refused) = (PortSlots::new(), 0, 0, 0);
-        Ok(TapPort { number, link, file, slots, too_long, unsendable, refused, is_finished: false })
+        let (slots, losses, refused) = (PortSlots::new(), PortLosses::default(), 0);
+        Ok(TapPort { number, link, file, slots, losses, refused, is_finished: false })
     }
 
     /// Its interface.
@@ -54,16 +53,6 @@ impl<'a> TapPort<'a> {
     /// Sets the MTU of the interface.
     pub fn set_mtu(&self, mtu: u32) -> Result<(), PortError> {
         tun::set_mtu(self.link.name(), mtu).map_err(self.link.cannot("be given that MTU"))
-    }
-
-    /// Received frames that were longer than a slot.
-    pub fn too_long(&self) -> u64 {
-        self.too_long
-    }
-
-    /// Frames that the kernel refused, mostly because they were too short.
-    pub fn unsendable(&self) -> u64 {
-        self.unsendable
     }
 
     /// Closes the queue and returns its slots. The interface disappears with its last queue.
@@ -112,7 +101,7 @@ impl<'a> Port<'a> for TapPort<'a> {
             if len <= FRAME_CAPACITY {
                 self.slots.fill(burst);
             } else {
-                self.too_long += 1;
+                self.losses.too_long += 1;
             }
         }
         Ok(burst.len() - before)
@@ -125,7 +114,7 @@ impl<'a> Port<'a> for TapPort<'a> {
             match self.file.write(packet.frame()) {
                 Ok(_) => taken += 1,
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                    self.unsendable += 1;
+                    self.losses.unsendable += 1;
                     taken += 1;
                 }
                 Err(error)
@@ -164,6 +153,10 @@ impl<'a> Port<'a> for TapPort<'a> {
     /// The kernel counts them as the sender.
     fn overruns(&mut self) -> Result<u64, PortError> {
         Ok(0)
+    }
+
+    fn losses(&mut self) -> PortLosses {
+        std::mem::take(&mut self.losses)
     }
 
     fn has_unsent(&mut self) -> bool {

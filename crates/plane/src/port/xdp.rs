@@ -16,7 +16,7 @@ use libc::xdp_desc;
 use super::link::Link;
 use super::sys::{KernelSlots, Socket, XdpRings};
 use super::umem::Umem;
-use super::{Port, PortError};
+use super::{Port, PortError, PortLosses};
 use crate::burst::{BURST, Burst, FRAME_CAPACITY, Packet};
 use crate::wire::ethernet;
 
@@ -108,7 +108,7 @@ pub struct XdpPort {
     /// Slots of frames that the kernel sends.
     sending: KernelSlots,
     is_polled: bool,
-    unsendable: u64,
+    losses: PortLosses,
     /// Packets that cannot be sent, to be reclaimed.
     lost: Vec<Packet<'static>>,
     /// Overruns that earlier calls reported.
@@ -151,7 +151,7 @@ impl XdpPort {
             filling,
             sending,
             is_polled,
-            unsendable: 0,
+            losses: PortLosses::default(),
             lost: Vec::with_capacity(BURST),
             overruns_reported: 0,
             refused: 0,
@@ -219,17 +219,12 @@ impl XdpPort {
         self.socket.as_fd()
     }
 
-    /// Packets that cannot be sent, because they are too short or belong to another memory.
-    pub fn unsendable(&self) -> u64 {
-        self.unsendable
-    }
-
     /// Puts a packet into the transmit ring.
     #[inline]
     fn queue(&mut self, packet: Packet<'static>) {
         let len = packet.frame_len();
         if len < ethernet::HEADER {
-            self.unsendable += 1;
+            self.losses.unsendable += 1;
             return self.lost.push(packet);
         }
         match self.sending.put(packet) {
@@ -237,7 +232,7 @@ impl XdpPort {
                 self.rings.send.push(xdp_desc { addr: self.umem.frame(slot), len: len as u32, options: 0 });
             }
             Err(foreign) => {
-                self.unsendable += 1;
+                self.losses.unsendable += 1;
                 self.lost.push(foreign);
             }
         }
@@ -411,6 +406,10 @@ impl Port<'static> for XdpPort {
 
     fn is_finished(&self) -> bool {
         self.is_finished
+    }
+
+    fn losses(&mut self) -> PortLosses {
+        std::mem::take(&mut self.losses)
     }
 
     fn has_unsent(&mut self) -> bool {

@@ -16,8 +16,6 @@ pub struct WorkerCounters {
     pub rounds: u64,
     /// Rounds without a received packet.
     pub idle_rounds: u64,
-    /// Packets forwarded to a port that was down or removed.
-    pub unsent: u64,
 }
 
 /// Interfaces whose counters are allocated together.
@@ -34,7 +32,6 @@ pub struct PublishedCounters {
     punts: [AtomicU64; Punt::COUNT],
     rounds: AtomicU64,
     idle_rounds: AtomicU64,
-    unsent: AtomicU64,
     /// How many interfaces there are.
     interfaces: AtomicU64,
     chunks: Box<[OnceLock<Box<InterfaceChunk>>]>,
@@ -58,7 +55,6 @@ impl Default for PublishedCounters {
             punts: std::array::from_fn(zero),
             rounds: zero(0),
             idle_rounds: zero(0),
-            unsent: zero(0),
             interfaces: zero(0),
             chunks: chunks.collect(),
         }
@@ -70,7 +66,6 @@ impl PublishedCounters {
     pub(super) fn publish(&self, counters: &Counters, worker: WorkerCounters) {
         store(&self.rounds, worker.rounds);
         store(&self.idle_rounds, worker.idle_rounds);
-        store(&self.unsent, worker.unsent);
         let has_dropped = store_all(&self.drops, &counters.drops);
         store_all(&self.punts, &counters.punts);
         for (chunk, counters) in self.chunks.iter().zip(counters.interfaces.chunks(CHUNK)) {
@@ -110,9 +105,9 @@ impl PublishedCounters {
 
     /// The other counters.
     pub fn worker(&self) -> WorkerCounters {
-        let [rounds, idle_rounds, unsent] =
-            [&self.rounds, &self.idle_rounds, &self.unsent].map(|cell| cell.load(Ordering::Relaxed));
-        WorkerCounters { rounds, idle_rounds, unsent }
+        let [rounds, idle_rounds] =
+            [&self.rounds, &self.idle_rounds].map(|cell| cell.load(Ordering::Relaxed));
+        WorkerCounters { rounds, idle_rounds }
     }
 }
 
@@ -167,7 +162,7 @@ mod tests {
         counters.interfaces[1].overruns = 5;
         counters.count_rejected(CHUNK as u16 + 1, Verdict::Drop(Reason::NoRoute));
         counters.punts[Punt::Arp.index()] = 2;
-        let worker = WorkerCounters { rounds: 9, idle_rounds: 8, unsent: 7 };
+        let worker = WorkerCounters { rounds: 9, idle_rounds: 8 };
         published.publish(&counters, worker);
         assert_eq!((published.counters(), published.worker()), (counters, worker));
     }

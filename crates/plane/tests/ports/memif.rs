@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use fullview_plane::burst::{Arena, Burst, FRAME_CAPACITY};
 use fullview_plane::port::memif::{MemifAddress, MemifPort};
-use fullview_plane::port::{Port, PortError};
+use fullview_plane::port::{Port, PortError, PortLosses};
 use fullview_testnet::{find, has, while_no_program_starts};
 use rustix::cmsg_space;
 use rustix::net::{
@@ -217,7 +217,7 @@ fn memif_ports_conform() {
         scope.spawn(|| switch([left_peer, right_peer], &stop));
         carries_everything_in_order([&mut left, &mut right], &mut pool, 14..=FRAME_CAPACITY);
         keeps_tags(&mut left, &mut right, &mut pool);
-        assert_eq!((left.too_long(), right.too_long()), (0, 0));
+        assert_eq!([left.losses(), right.losses()], [PortLosses::default(); 2]);
     });
 }
 
@@ -261,7 +261,7 @@ fn frames_longer_than_a_slot_are_counted_and_left_out() {
     for (bytes, flags) in [(&part, 1), (&part, 1), (&part, 0), (&whole, 0)] {
         assert!(peer.put(bytes, flags));
     }
-    assert_eq!((port.receive(&mut burst, 8).unwrap(), port.too_long()), (1, 1));
+    assert_eq!((port.receive(&mut burst, 8).unwrap(), port.losses().too_long), (1, 1));
     assert_eq!((burst[0].frame(), burst[0].port), (&whole[..], 3));
 }
 
@@ -280,7 +280,7 @@ fn random_bytes_in_the_shared_memory_do_no_harm() {
     for _ in 0..512 / 64 {
         assert_eq!(port.receive(&mut burst, 64).unwrap(), 0);
     }
-    assert_eq!(port.too_long(), 512);
+    assert_eq!(port.losses().too_long, 512);
     // The buffers that are offered again were never written: they hold old bytes, but valid frames.
     for _ in 0..100 {
         port.receive(&mut burst, 64).unwrap();

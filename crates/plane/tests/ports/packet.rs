@@ -31,7 +31,7 @@ fn packet_ports_conform() {
         carries_everything_in_order(ports, &mut pool, 14..=FRAME_CAPACITY);
         keeps_tags(&mut left, &mut right, &mut pool);
         assert_eq!((left.overruns().unwrap(), right.overruns().unwrap()), (0, 0));
-        assert_eq!(left.counters(), Default::default());
+        assert_eq!(left.losses(), Default::default());
     });
 }
 
@@ -83,7 +83,7 @@ fn frames_longer_than_a_slot_are_counted_and_left_out() {
         }
         let received = receive(&mut right, &mut pool, 1);
         assert_eq!(received[0].len(), FRAME_CAPACITY);
-        assert_eq!(right.counters().too_long, 3);
+        assert_eq!(right.losses().too_long, 3);
     });
 }
 
@@ -137,7 +137,7 @@ fn frames_that_the_kernel_drops_at_egress_block_no_others() {
         right.recycle(&mut pool.take(2));
         assert_eq!(left.transmit(&mut burst).unwrap(), 4);
         assert_eq!(receive(&mut right, &mut pool, 2), [frame(1, 60), frame(4, 60)]);
-        assert_eq!((left.counters().dropped, left.refused(), burst.len()), (2, 0, 0));
+        assert_eq!((left.losses().dropped, left.refused(), burst.len()), (2, 0, 0));
     });
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fullview_plane::burst::{Arena, FRAME_CAPACITY};
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
 use fullview_plane::port::tap::TapPort;
-use fullview_plane::port::{Port, PortError};
+use fullview_plane::port::{Port, PortError, PortLosses};
 use fullview_testnet::current::{interfaces, ip};
 use fullview_testnet::in_namespace;
 
@@ -31,7 +31,7 @@ fn tap_ports_conform() {
         carries_everything_in_order(ports, &mut pool, 14..=FRAME_CAPACITY);
         keeps_tags(&mut ours, &mut theirs, &mut pool);
         keeps_tags(&mut theirs, &mut ours, &mut pool);
-        assert_eq!((ours.too_long(), ours.unsendable()), (0, 0));
+        assert_eq!(ours.losses(), PortLosses::default());
     });
 }
 
@@ -94,7 +94,7 @@ fn a_tap_interface_has_a_queue_for_each_worker_and_long_frames_are_left_out() {
         }
         assert!(received.iter().all(|count| *count > 0), "both workers receive packets: {received:?}");
         assert_eq!(received.iter().sum::<usize>(), 20);
-        assert_eq!(workers.iter().map(TapPort::too_long).sum::<u64>(), 20);
+        assert_eq!(workers.iter_mut().map(|port| port.losses().too_long).sum::<u64>(), 20);
         let error = TapPort::create(0, "a-name-of-more-than-15-bytes").err().unwrap().to_string();
         assert!(error.contains("at most 15 bytes"), "{error}");
     });

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fullview_plane::burst::{Burst, Packet, Slot};
-use fullview_plane::port::{Port, PortError};
+use fullview_plane::port::{Port, PortError, PortLosses};
 
 use super::ports::AnyPort;
 use super::worker_thread::WorkerPort;
@@ -161,6 +161,10 @@ impl Port<'static> for TrackingPort {
 
     fn is_finished(&self) -> bool {
         self.port.is_finished()
+    }
+
+    fn losses(&mut self) -> PortLosses {
+        self.port.losses()
     }
 
     fn has_unsent(&mut self) -> bool {

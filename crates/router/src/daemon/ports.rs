@@ -9,7 +9,7 @@ use fullview_plane::port::packet::PacketPort;
 use fullview_plane::port::tap::TapPort;
 use fullview_plane::port::umem::Umem;
 use fullview_plane::port::xdp::{XdpOptions, XdpPort};
-use fullview_plane::port::{Port, PortError};
+use fullview_plane::port::{Port, PortError, PortLosses};
 
 use super::error::DaemonError;
 use super::kernel_split::KernelSplit;
@@ -90,6 +90,10 @@ impl Port<'static> for AnyPort {
 
     fn is_finished(&self) -> bool {
         self.inner().is_finished()
+    }
+
+    fn losses(&mut self) -> PortLosses {
+        self.inner_mut().losses()
     }
 
     fn has_unsent(&mut self) -> bool {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::output::{OutFrame, Output};
 use fullview_plane::burst::{Burst, Packet};
 use fullview_plane::forward::Egress;
-use fullview_plane::verdict::Verdict;
+use fullview_plane::verdict::{Punt, Verdict};
 
 /// The most frames of one port that wait for a free slot or for room at the port. More are dropped, as on a congested link.
 const PENDING: usize = 4096;
@@ -84,7 +84,8 @@ fn send_pending<'a>(
 /// The slot, if the port has no room for it.
 fn transmit<'a>(port: u16, slot: Packet<'a>, egress: &mut (impl Egress<'a> + ?Sized)) -> Option<Packet<'a>> {
     slot.port = port;
-    slot.verdict = Verdict::Forward;
+    // The worker counts a forwarded packet as sent, and this one is none.
+    slot.verdict = Verdict::Punt(Punt::Local);
     egress.send(port, slot).err()
 }
 
@@ -115,6 +116,7 @@ mod tests {
         queue.send(&mut out[..], &mut free);
         let sent: Vec<u8> = out[0].iter().map(|packet| packet.frame()[0]).collect();
         assert_eq!((sent, queue.is_empty()), (vec![1, 2], true));
+        assert!(out[0].iter().all(|packet| packet.verdict != Verdict::Forward), "none counts as forwarded");
     }
 
     #[test]

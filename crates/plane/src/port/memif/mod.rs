@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::port_slots::PortSlots;
-use super::{Port, PortError};
+use super::{Port, PortError, PortLosses};
 use crate::burst::Burst;
 use control::{ControlChannel, MemoryOffer};
 use ring::{MemifRings, RingDirection, Taken};
@@ -37,7 +37,7 @@ pub struct MemifPort<'a> {
     /// The event with which the server could wake this end. The protocol requires it; no thread waits for it.
     _woken: OwnedFd,
     slots: PortSlots<'a>,
-    too_long: u64,
+    losses: PortLosses,
     refused: u64,
     idle: u32,
     is_finished: bool,
@@ -75,14 +75,10 @@ impl<'a> MemifPort<'a> {
         rings.poll();
         rings.offer();
         let [wake, woken] = wakers;
-        let (slots, too_long, refused, idle, is_finished) = (PortSlots::new(), 0, 0, 0, false);
+        let (slots, losses, refused, idle, is_finished) =
+            (PortSlots::new(), PortLosses::default(), 0, 0, false);
         let _woken = woken;
-        Ok(MemifPort { number, control, rings, wake, _woken, slots, too_long, refused, idle, is_finished })
-    }
-
-    /// Received frames that were longer than a slot.
-    pub fn too_long(&self) -> u64 {
-        self.too_long
+        Ok(MemifPort { number, control, rings, wake, _woken, slots, losses, refused, idle, is_finished })
     }
 
     #[cold]
@@ -106,7 +102,7 @@ impl<'a> Port<'a> for MemifPort<'a> {
             match self.rings.take(slot) {
                 Taken::Frame => self.slots.fill(burst),
                 Taken::Part => {}
-                Taken::TooLong => self.too_long += 1,
+                Taken::TooLong => self.losses.too_long += 1,
             }
         }
         if wanted > 0 {
@@ -151,6 +147,10 @@ impl<'a> Port<'a> for MemifPort<'a> {
 
     fn overruns(&mut self) -> Result<u64, PortError> {
         Ok(0)
+    }
+
+    fn losses(&mut self) -> PortLosses {
+        std::mem::take(&mut self.losses)
     }
 
     fn has_unsent(&mut self) -> bool {
