@@ -104,7 +104,8 @@ impl Write for WholeFile {
         let written = self.file.write_all(&self.waiting);
         match &written {
             Ok(()) => self.len += self.waiting.len() as u64,
-            Err(_) => self.file.set_len(self.len)?,
+            // The error that counts is that of the write. If this fails too, the file ends with a part of a block.
+            Err(_) => _ = self.file.set_len(self.len),
         }
         self.waiting.clear();
         written
@@ -267,5 +268,12 @@ mod tests {
         add(&[1; 100]).unwrap();
         assert!(add(&[2; 3 * 4096]).is_err());
         assert_eq!(kept.metadata().unwrap().len(), 100);
+    }
+
+    #[test]
+    fn the_error_is_that_of_the_write() {
+        let mut whole = WholeFile::new(File::open("/dev/null").unwrap());
+        let error = whole.write_all(&[1]).and_then(|()| whole.flush()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EBADF));
     }
 }

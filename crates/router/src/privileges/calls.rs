@@ -17,6 +17,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_pread64,
     libc::SYS_pwrite64,
     libc::SYS_lseek,
+    libc::SYS_ftruncate,
     libc::SYS_close,
     libc::SYS_openat,
     libc::SYS_fstat,
@@ -169,6 +170,7 @@ mod tests {
             // A router needs threads, files and sockets.
             assert_eq!(thread::spawn(|| 7).join().unwrap(), 7);
             assert!(std::fs::read_to_string("/proc/thread-self/status").unwrap().contains("Seccomp:\t2"));
+            tempfile::tempfile().unwrap().set_len(1).unwrap();
             std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         });
         restricted.join().unwrap();
