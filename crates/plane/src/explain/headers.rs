@@ -124,29 +124,30 @@ fn malformed(error: Malformed) -> Verdict {
     })
 }
 
-/// Whether there are options that every router on the path examines: record route, timestamp and router alert (RFC 7126). A
-/// packet with a source route is dropped, whatever the order of its options.
+/// Whether every router on the path examines the options: record route, timestamp and router alert (RFC 7126), and a damaged
+/// list, which is reported. A packet with a source route is dropped, whatever the order of its options.
 fn options(options: &[u8]) -> Result<bool, Verdict> {
-    let kinds = kinds(options);
+    let (kinds, is_damaged) = kinds(options);
     if kinds.iter().any(|kind| matches!(kind, 131 | 137)) {
         return Err(Verdict::Drop(Reason::SourceRoute));
     }
-    Ok(kinds.iter().any(|kind| matches!(kind, 7 | 68 | 148)))
+    Ok(is_damaged || kinds.iter().any(|kind| matches!(kind, 7 | 68 | 148)))
 }
 
-/// The kinds of the options up to the end of the list or the first damaged option, which is included.
-fn kinds(options: &[u8]) -> Vec<u8> {
+/// The kinds of the options up to the end of the list or the first damaged option, which is included, and whether there is one.
+fn kinds(mut options: &[u8]) -> (Vec<u8>, bool) {
     let mut kinds = Vec::new();
-    let mut at = 0;
-    while let Some(kind) = options.get(at).copied().filter(|kind| *kind != 0) {
+    while let Some(kind) = options.first().copied().filter(|kind| *kind != 0) {
         kinds.push(kind);
-        at += match (kind, options.get(at + 1)) {
+        let len = match (kind, options.get(1)) {
             (1, _) => 1,
             (_, Some(len)) if *len >= 2 => usize::from(*len),
-            _ => return kinds,
+            _ => return (kinds, true),
         };
+        let Some(rest) = options.get(len..) else { return (kinds, true) };
+        options = rest;
     }
-    kinds
+    (kinds, false)
 }
 
 /// Source and destination port of TCP, UDP, DCCP, SCTP and UDP-Lite.
