@@ -125,7 +125,9 @@ impl MemifRings {
     pub fn take(&mut self, slot: &mut Packet<'_>) -> Taken {
         let number = self.taken & (self.size() - 1);
         self.taken = self.taken.wrapping_add(1);
-        let descriptor: u64 = self.map.read(self.descriptor(RingDirection::FROM_SERVER, number));
+        let at = self.descriptor(RingDirection::FROM_SERVER, number);
+        // Read once: the server may change it at any time.
+        let descriptor = self.map.double_word(at).load(Ordering::Relaxed);
         let len = (descriptor >> 32) as usize;
         let is_tail = std::mem::replace(&mut self.continues, descriptor & CONTINUES != 0);
         if self.continues {
@@ -157,8 +159,8 @@ impl MemifRings {
     /// Writes a descriptor of memory region 0 without flags.
     fn describe(&self, ring: RingDirection, number: u16, len: usize) {
         let at = self.descriptor(ring, number);
-        self.map.write(at, (len as u64) << 32);
-        self.map.write(at + 8, self.buffer(ring, number) as u64);
+        self.map.double_word(at).store((len as u64) << 32, Ordering::Relaxed);
+        self.map.double_word(at + 8).store(self.buffer(ring, number) as u64, Ordering::Relaxed);
     }
 
     fn at(&self, ring: RingDirection, place: usize) -> usize {

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::socket::Plain;
 
@@ -42,15 +42,18 @@ impl SharedMapping {
         place
     }
 
-    /// The value at `offset`, as it was when the kernel handed it over.
-    pub fn read<T: Plain>(&self, offset: usize) -> T {
-        // SAFETY: `at` checks that it is inside the mapping and aligned; any bytes are a valid value.
+    /// The value at `offset`, as it was when the kernel handed it over. Only for memory of the kernel, which does not write
+    /// to a value between handing it over and getting it back; a process may, and then this read would be a race.
+    pub(super) fn read<T: Plain>(&self, offset: usize) -> T {
+        // SAFETY: `at` checks that it is inside the mapping and aligned; any bytes are a valid value. By the protocol of
+        // the ring the kernel has written it before the word that was read with `acquire`, and leaves it alone now.
         unsafe { self.at::<T>(offset).read() }
     }
 
-    /// Writes a value at `offset`.
-    pub fn write<T: Plain>(&self, offset: usize, value: T) {
-        // SAFETY: `at` checks that it is inside the mapping and aligned; only atomic references to it exist.
+    /// Writes a value at `offset`. Only for memory of the kernel, as [`SharedMapping::read`].
+    pub(super) fn write<T: Plain>(&self, offset: usize, value: T) {
+        // SAFETY: `at` checks that it is inside the mapping and aligned. By the protocol of the ring the kernel does not
+        // access it before `release` hands it over.
         unsafe { self.at::<T>(offset).write(value) }
     }
 
@@ -67,23 +70,33 @@ impl SharedMapping {
         unsafe { AtomicU16::from_ptr(self.at(offset)) }
     }
 
-    /// Copies bytes into the mapping; panics if they do not fit.
+    /// The double word at `offset`.
+    pub fn double_word(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: as for `word`.
+        unsafe { AtomicU64::from_ptr(self.at(offset)) }
+    }
+
+    /// Copies bytes into the mapping; panics if they do not fit. If the other side writes to them meanwhile, it gets a mixture
+    /// of both.
     pub fn copy_from(&self, offset: usize, bytes: &[u8]) {
         let end = offset.checked_add(bytes.len());
         assert!(end.is_some_and(|end| end <= self.len), "offset {offset} lies in a mapping of {}", self.len);
         // SAFETY: the destination lies inside the mapping, as was just checked, and no reference to it exists; the source
-        // is memory of the program, so they do not overlap.
+        // is memory of the program, so they do not overlap. Another process that writes here at the same time breaks the
+        // protocol: that changes the bytes, which nothing in this process depends on.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(offset), bytes.len());
         }
     }
 
-    /// Copies bytes out of the mapping; panics if they are not inside.
+    /// Copies bytes out of the mapping; panics if they are not inside. If the other side writes to them meanwhile, the copy is a
+    /// mixture of old and new bytes. So the caller takes them for arbitrary ones, and decides by the copy alone.
     pub fn copy_to(&self, offset: usize, bytes: &mut [u8]) {
         let end = offset.checked_add(bytes.len());
         assert!(end.is_some_and(|end| end <= self.len), "offset {offset} lies in a mapping of {}", self.len);
         // SAFETY: the source lies inside the mapping, as was just checked; the destination is exclusively ours, so they
-        // do not overlap.
+        // do not overlap. Another process that writes here at the same time breaks the protocol: any bytes may arrive then,
+        // and any bytes are a valid copy.
         unsafe {
             std::ptr::copy_nonoverlapping(self.start.as_ptr().add(offset), bytes.as_mut_ptr(), bytes.len());
         }
