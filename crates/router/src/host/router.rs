@@ -29,8 +29,8 @@ impl StandaloneRouter {
     }
 
     /// Forwards the packets in `burst`, and answers those that cannot be forwarded. Slots that become free are added to
-    /// `free`. The router's own frames take their slots from `free`, and wait if it has none or their port no room. The router takes as many
-    /// packets from `burst` as `free` has room for.
+    /// `free`. The router's own frames take their slots from `free`, and wait if it has none or their port no room. The router
+    /// takes as many packets from `burst` as `free` has room for.
     pub fn process<'a>(
         &mut self,
         now: Duration,
