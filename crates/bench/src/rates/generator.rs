@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use fullview_plane::burst::{Arena, BURST, Burst, Slot};
 use fullview_plane::port::Port;
+use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
 
 use super::bed::{HOST, RateBed};
@@ -20,6 +21,9 @@ use crate::traffic::frame::FrameSize;
 
 /// Nothing is received by the generator's socket.
 const RING_FRAMES: usize = 64;
+
+/// The driver whose transmit queue is the ring in which the device at the other end receives.
+const VETH: &str = "veth";
 
 /// A link that takes no packets for so long after the end of a trial has failed.
 const LONGEST_SEND: Duration = Duration::from_millis(10);
@@ -112,6 +116,8 @@ pub fn send_marked(
 /// What sends the parts of a trial.
 struct TrialSender<'a> {
     port: PacketPort<'a>,
+    /// Whether a frame for which the queue has no room is one that the device has no room for.
+    drops_are_losses: bool,
     frames: TrafficFrames,
     idle: Burst<'a>,
     burst: Burst<'a>,
@@ -130,7 +136,8 @@ impl<'a> TrialSender<'a> {
         idle.iter_mut().for_each(|slot| frames.prepare(slot));
         let options = PacketOptions { ring_frames: RING_FRAMES, bypass_queueing: true, filter: None };
         let port = PacketPort::open(0, interface, options)?;
-        Ok(TrialSender { port, frames, idle, burst: Burst::new(), sent: 0 })
+        let drops_are_losses = Link::named(interface)?.driver()? == VETH;
+        Ok(TrialSender { port, drops_are_losses, frames, idle, burst: Burst::new(), sent: 0 })
     }
 
     fn part(&mut self, part: TimedLoad<'_>, mark: &mut impl PacketMark) -> Result<Offered, RatesError> {
@@ -141,7 +148,7 @@ impl<'a> TrialSender<'a> {
             let due = schedule.due(now.as_secs_f64());
             self.write(&schedule, due, |slot, due| mark.mark(slot, || began + due()));
             while !self.burst.is_empty() && began.elapsed() < duration + LONGEST_SEND {
-                schedule.sent(self.port.transmit(&mut self.burst)? as u64);
+                schedule.sent(self.transmit()?);
                 self.port.reclaim(&mut self.idle);
             }
             if now == duration || stop.load(Ordering::Relaxed) {
@@ -153,6 +160,15 @@ impl<'a> TrialSender<'a> {
         // What the link did not take is not sent in the next part either.
         self.idle.fill(self.burst.drain_front(BURST));
         Ok(Offered { planned: (load * duration.as_secs_f64()) as u64, sent: schedule.next() })
+    }
+
+    /// Sends the burst, and returns how many packets of it count. A card's full queue says that the wire or the card is too
+    /// slow, and nothing about the device: the packets that it drops are still due, and the generator is behind.
+    fn transmit(&mut self) -> Result<u64, RatesError> {
+        let before = self.port.counters().dropped;
+        let taken = self.port.transmit(&mut self.burst)? as u64;
+        let dropped = self.port.counters().dropped - before;
+        Ok(if self.drops_are_losses { taken } else { taken - dropped })
     }
 
     /// Writes the next packets into the burst.
@@ -167,5 +183,34 @@ impl<'a> TrialSender<'a> {
             self.frames.write(slot, self.sent + schedule.next() + ahead);
             mark(slot, &|| schedule.due_time(ahead));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fullview_table::Family;
+    use fullview_testnet::current::ip;
+    use fullview_testnet::in_namespace;
+
+    use super::*;
+
+    /// What counts as sent by an interface that drops every frame.
+    fn sent_by(interface: &str) -> Offered {
+        ip(&format!("link set {interface} up"));
+        let (stop, duration) = (&AtomicBool::new(false), Duration::from_millis(20));
+        let load = TimedLoad { load: 1e5, size: FrameSize::default(), destinations: &[], duration, stop };
+        send_marked(interface, &TrafficAddresses::of_bed(Family::Inet), load, &mut Unmarked).unwrap()
+    }
+
+    #[test]
+    fn what_a_card_drops_is_not_sent_and_what_the_device_has_no_room_for_is() {
+        in_namespace(|| {
+            ip("tuntap add card mode tap");
+            let card = sent_by("card");
+            assert_eq!((card.planned, card.sent), (2000, 0));
+            ip("link add left type veth peer name right");
+            let device = sent_by("left");
+            assert!(device.sent > 0, "{device:?}");
+        });
     }
 }

@@ -11,7 +11,8 @@ pub const MOST_BEHIND: f64 = 0.005;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offered {
     pub planned: u64,
-    /// Packets given to the link, whether or not the device had room for them.
+    /// Packets given to the link, whether or not the device had room for them; without those that the sender's own card
+    /// dropped.
     pub sent: u64,
 }
 
