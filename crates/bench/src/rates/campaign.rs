@@ -258,10 +258,10 @@ impl DeviceTurn<'_> {
         archive: &mut TrialArchive,
         stop: &AtomicBool,
     ) -> Result<Vec<LevelLatency>, RatesError> {
-        let DeviceTurn { campaign: &RatesCampaign { seed, trial_seconds, .. }, repetition, device, .. } =
-            *self;
-        let Some(search) = searched.filter(|_| self.campaign.latency) else { return Ok(vec![]) };
-        let mut turn = LatencyTurn { device, repetition, trial_seconds, seed, archive, stop };
+        let DeviceTurn { campaign, repetition, device, .. } = *self;
+        let RatesCampaign { seed, trial_seconds, ref questions, .. } = *campaign;
+        let Some(search) = searched.filter(|_| campaign.latency) else { return Ok(vec![]) };
+        let mut turn = LatencyTurn { device, repetition, trial_seconds, seed, questions, archive, stop };
         turn.measure(lab, &loads(search.pdr, self.largest))
     }
 }

@@ -9,7 +9,7 @@ use super::convergence::{ConvergencePlan, failure_load};
 use super::error::RatesError;
 use super::lab::{RateDevice, RateLab};
 use super::result::DeviceSearch;
-use super::table_load::{RoutesPlan, TableLoad};
+use super::table_load::{ChangeRate, RoutesPlan, TableLoad};
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
@@ -37,9 +37,13 @@ impl Questions {
     }
 
     /// Ends what `prepare` began.
+    pub fn end_changes(&self, running: &mut dyn RateDevice) -> Result<Option<ChangeRate>, RatesError> {
+        self.routes.as_ref().map_or(Ok(None), |plan| running.end_changes(plan))
+    }
+
+    /// The same, and keeps how fast the routes changed.
     pub fn finish(&self, running: &mut dyn RateDevice, search: &mut DeviceSearch) -> Result<(), RatesError> {
-        let Some(plan) = &self.routes else { return Ok(()) };
-        search.changes = search.answer("--changes", running.end_changes(plan))?.flatten();
+        search.changes = search.answer("--changes", self.end_changes(running))?.flatten();
         Ok(())
     }
 
