@@ -93,7 +93,7 @@ fn walk(
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         let report: Option<Value> = serde_json::from_slice(&done.stdout).ok();
         eprintln!("finished: {:?} {said}", done.status);
-        report.filter(|report| report["devices"][0]["searches"][0]["ndr"].is_number())
+        report.filter(|report| report["devices"][0]["searches"][0]["mrr"].is_number())
     });
     finished.expect("the resumed campaign is not finished")
 }

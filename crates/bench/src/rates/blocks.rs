@@ -69,7 +69,7 @@ mod tests {
         let search = |(repetition, mean): &(u32, f64)| {
             let results = SearchResults { end: SearchEnd::Stopped, goals: vec![], trials: vec![] };
             let receive = ReceiveRate { mean: *mean, standard_deviation: None, trials: vec![] };
-            DeviceSearch::new(*repetition, results, receive)
+            DeviceSearch::new(*repetition, results, receive, 1e6)
         };
         DeviceRates {
             device: name.into(),

@@ -243,7 +243,7 @@ impl DeviceTurn<'_> {
         let results = search(campaign.config(largest), &mut measurer, campaign.most_seconds)?;
         let receive = receive_rate(&mut measurer, largest, campaign.trial_seconds, RECEIVE_TRIALS)?;
         let loads = CampaignLoads { largest, trial_seconds: campaign.trial_seconds };
-        let mut searched = DeviceSearch::new(repetition, results, receive);
+        let mut searched = DeviceSearch::new(repetition, results, receive, largest);
         searched.routes = routes;
         campaign.questions.ask(loads, &mut measurer, &mut searched)?;
         campaign.questions.finish(running, &mut searched)?;

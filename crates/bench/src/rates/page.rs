@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use fullview_lab::search::SearchEnd;
 use fullview_lab::stats::median;
 
 use fullview_table::Family;
@@ -117,15 +118,23 @@ pub fn notes(report: &RatesReport) -> Vec<String> {
                 .map(|reason| format!("{word}, repetition {}, {reason}", search.repetition))
         });
         notes.extend(unanswered);
-        let unknown = device.searches.iter().filter(|search| search.ndr.is_none() || search.pdr.is_none());
-        notes.extend(unknown.map(|search| {
-            format!(
-                "{word}, repetition {}: the search took all its time before it found a rate",
-                search.repetition
-            )
-        }));
+        let early = device.searches.iter().filter(|search| search.end != SearchEnd::Complete);
+        notes.extend(
+            early.map(|search| format!("{word}, repetition {}: {}", search.repetition, early_end(search))),
+        );
     }
     notes
+}
+
+/// Why rates of a search without an end are missing or there.
+fn early_end(search: &DeviceSearch) -> String {
+    let rates = [("NDR", search.ndr), ("PDR", search.pdr)];
+    let missing: Vec<&str> = rates.iter().filter(|(_, rate)| rate.is_none()).map(|(name, _)| *name).collect();
+    if missing.is_empty() {
+        return "the search took all its time, after it had found its rates".into();
+    }
+    let missing = missing.join(" and ");
+    format!("the search took all its time before it found {missing}; its bounds are in report.json (goals)")
 }
 
 /// The trials of all searches of a device, by load.
@@ -146,6 +155,8 @@ fn losses(device: &DeviceRates) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fullview_lab::search::{ReceiveRate, SearchResults};
+
     use super::*;
 
     #[test]
@@ -160,5 +171,17 @@ mod tests {
         assert_eq!(cell(range(1500.0), 2000.0), "1.5 (0.9–2.0)");
         assert_eq!(cell(range(2000.0), 2000.0), "≥ 2.0 (0.9–2.0)");
         assert_eq!(cell(None, 2000.0), "–");
+    }
+
+    #[test]
+    fn a_search_without_an_end_says_which_rates_are_missing() {
+        let results = SearchResults { end: SearchEnd::Stopped, goals: vec![], trials: vec![] };
+        let receive = ReceiveRate { mean: 1.0, standard_deviation: None, trials: vec![] };
+        let mut search = DeviceSearch::new(1, results, receive, 2000.0);
+        assert!(early_end(&search).contains("found NDR and PDR;"), "{}", early_end(&search));
+        search.ndr = Some(1000.0);
+        assert!(early_end(&search).contains("found PDR;"), "{}", early_end(&search));
+        search.pdr = Some(1000.0);
+        assert!(early_end(&search).ends_with("after it had found its rates"), "{}", early_end(&search));
     }
 }

@@ -19,7 +19,8 @@ pub struct DeviceSearch {
     /// From 1.
     pub repetition: u32,
     pub end: SearchEnd,
-    /// The no drop rate: 0 if even the smallest load loses packets, nothing if the search ended before it was found.
+    /// The no drop rate: 0 if even the smallest load loses packets, nothing if the search ended before its bounds were near
+    /// each other.
     pub ndr: Option<f64>,
     /// The same for the partial drop rate.
     pub pdr: Option<f64>,
@@ -108,9 +109,15 @@ pub struct RateRange {
 }
 
 impl DeviceSearch {
-    pub fn new(repetition: u32, results: SearchResults, receive: ReceiveRate) -> DeviceSearch {
+    /// Of a search up to this load.
+    pub fn new(
+        repetition: u32,
+        results: SearchResults,
+        receive: ReceiveRate,
+        largest_load: f64,
+    ) -> DeviceSearch {
         let SearchResults { end, goals, mut trials } = results;
-        let rate = |goal: usize| goals.get(goal).and_then(|goal| rate(goal, end));
+        let rate = |goal: usize| goals.get(goal).and_then(|goal| rate(goal, end, largest_load));
         let (ndr, pdr) = (rate(0), rate(1));
         trials.extend(receive.trials);
         DeviceSearch {
@@ -147,10 +154,17 @@ impl DeviceSearch {
     }
 }
 
-/// The lower bound; 0 where a search that came to its end found none.
-fn rate(goal: &GoalResult, end: SearchEnd) -> Option<f64> {
-    let none = (end == SearchEnd::Complete).then_some(0.0);
-    goal.relevant_lower_bound.or(none)
+/// The lower bound; 0 where a search that came to its end found none. That of a search without an end is a rate only if the
+/// search has nothing left to decide: the true rate may be far above it.
+fn rate(goal: &GoalResult, end: SearchEnd, largest_load: f64) -> Option<f64> {
+    let lower = goal.relevant_lower_bound;
+    if end == SearchEnd::Complete {
+        return Some(lower.unwrap_or(0.0));
+    }
+    // Loads are powers of a step, so that a difference of exactly the width is rounded.
+    let width = goal.goal.width * (1.0 + 1e-9);
+    let is_near = |lower: f64| goal.relevant_upper_bound.is_some_and(|upper| upper - lower <= width * upper);
+    lower.filter(|lower| *lower >= largest_load || is_near(*lower))
 }
 
 impl DeviceRates {
@@ -192,7 +206,7 @@ mod tests {
     fn a_question_without_an_answer_has_a_reason_unless_a_host_is_lost() {
         let results = SearchResults { end: SearchEnd::Complete, goals: vec![], trials: vec![] };
         let receive = ReceiveRate { mean: 1.0, standard_deviation: None, trials: vec![] };
-        let mut search = DeviceSearch::new(1, results, receive);
+        let mut search = DeviceSearch::new(1, results, receive, 1.0);
         assert_eq!(search.answer("--bursts", Ok(7)).unwrap(), Some(7));
         assert_eq!(search.answer::<u32>("--bursts", Err(RatesError::ForwardsNothing)).unwrap(), None);
         assert!(search.unanswered[0].starts_with("--bursts: "), "{:?}", search.unanswered);
@@ -202,16 +216,20 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_lower_bound_is_0_only_at_the_end_of_a_search() {
-        let mut goal = GoalResult {
+    fn the_lower_bound_of_a_search_without_an_end_is_a_rate_only_near_the_upper_one() {
+        let bounds = |lower, upper| GoalResult {
             goal: SearchGoal::ndr(),
-            relevant_lower_bound: None,
-            relevant_upper_bound: Some(1000.0),
+            relevant_lower_bound: lower,
+            relevant_upper_bound: upper,
             conditional_throughput: None,
         };
-        assert_eq!(rate(&goal, SearchEnd::Complete), Some(0.0));
-        assert_eq!(rate(&goal, SearchEnd::Stopped), None);
-        goal.relevant_lower_bound = Some(5.0);
-        assert_eq!(rate(&goal, SearchEnd::Stopped), Some(5.0));
+        let of = |lower, upper| {
+            [SearchEnd::Complete, SearchEnd::Stopped].map(|end| rate(&bounds(lower, upper), end, 2000.0))
+        };
+        assert_eq!(of(None, Some(1000.0)), [Some(0.0), None]);
+        assert_eq!(of(Some(500.0), Some(1000.0)), [Some(500.0), None]);
+        assert_eq!(of(Some(500.0), None), [Some(500.0), None]);
+        assert_eq!(of(Some(995.0), Some(1000.0)), [Some(995.0); 2]);
+        assert_eq!(of(Some(2000.0), None), [Some(2000.0); 2]);
     }
 }

@@ -209,6 +209,7 @@ mod tests {
             1,
             results,
             ReceiveRate { mean: 900.0, standard_deviation: None, trials: vec![] },
+            1000.0,
         );
         let mut delays = Delays::default();
         delays.record(Duration::from_micros(7));
