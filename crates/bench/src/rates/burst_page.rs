@@ -14,7 +14,7 @@ pub fn section(report: &RatesReport) -> String {
     let mut text = format!(
         "\n## The longest bursts\n\nPackets of the longest burst at {:.1} thousand packets a second of which none was lost \
          (RFC 9004), and the buffer that it says: packets that the device does not forward meanwhile, by its NDR, and their \
-         time at that rate. ≥ is a burst of a whole trial without a loss.\n\n\
+         time at that rate. ≥ is the longest burst that was tried, without a loss.\n\n\
          | {:15} | {:>24} | {:>24} | {:>16} |\n| --- | ---: | ---: | ---: |\n",
         report.largest_load / 1000.0,
         "device",

@@ -3,6 +3,8 @@
 use fullview_lab::search::{Measurer, TrialPurpose, TrialRequest};
 use serde::{Deserialize, Serialize};
 
+use super::parts::LONGEST;
+
 /// Bounds of a burst are as near as this share of the upper one at the end, or a packet.
 const WIDTH: f64 = 0.005;
 
@@ -42,17 +44,31 @@ pub struct BurstPlan {
     pub ndr: Option<f64>,
 }
 
+impl BurstPlan {
+    /// Bursts up to a trial of the search, or up to one part: queues become empty in the pause after it.
+    pub fn new(load: f64, trial_seconds: f64, ndr: Option<f64>) -> BurstPlan {
+        // A packet less, because a burst takes half a packet longer than its packets.
+        let in_a_part = ((load * LONGEST.as_secs_f64()) as u64).saturating_sub(1);
+        BurstPlan { load, most: ((load * trial_seconds) as u64).min(in_a_part), ndr }
+    }
+
+    /// Half a packet more, because the generator rounds down.
+    fn seconds(&self, packets: u64) -> f64 {
+        (packets as f64 + 0.5) / self.load
+    }
+}
+
 /// Finds the longest burst by bisection. A burst that loses packets is sent again, and counts if it loses some again: one
 /// packet that other work lost would decide about all longer bursts otherwise.
 pub fn longest_burst<M: Measurer>(plan: BurstPlan, measurer: &mut M) -> Result<LongestBurst, M::Error> {
     let BurstPlan { load, most, ndr } = plan;
-    if !is_lost(load, most, measurer)? {
+    if !is_lost(plan, most, measurer)? {
         return Ok(LongestBurst { load, packets: most, lost: None, buffer: None });
     }
     let (mut packets, mut lost) = (0, most);
     while (lost - packets) as f64 > (WIDTH * lost as f64).max(1.0) {
         let middle = packets.midpoint(lost);
-        if is_lost(load, middle, measurer)? {
+        if is_lost(plan, middle, measurer)? {
             lost = middle;
         } else {
             packets = middle;
@@ -62,9 +78,8 @@ pub fn longest_burst<M: Measurer>(plan: BurstPlan, measurer: &mut M) -> Result<L
     Ok(LongestBurst { load, packets, lost: Some(lost), buffer: Some(buffer) })
 }
 
-fn is_lost<M: Measurer>(load: f64, packets: u64, measurer: &mut M) -> Result<bool, M::Error> {
-    // Half a packet more, because the generator rounds down.
-    let duration = (packets as f64 + 0.5) / load;
+fn is_lost<M: Measurer>(plan: BurstPlan, packets: u64, measurer: &mut M) -> Result<bool, M::Error> {
+    let (load, duration) = (plan.load, plan.seconds(packets));
     let mut loses = || {
         let request = TrialRequest { load, duration, purpose: TrialPurpose::Burst };
         Ok(measurer.measure(request)?.loss_ratio > 0.0)
@@ -86,9 +101,11 @@ impl BufferTime {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::time::Duration;
 
     use fullview_lab::search::TrialResult;
 
+    use super::super::parts::parts;
     use super::*;
 
     /// A device that takes `buffer` packets while it forwards `rate` a second, and loses one of the first trial besides.
@@ -140,5 +157,16 @@ mod tests {
     fn without_a_rate_the_time_of_the_buffer_stays_uncorrected() {
         let buffer = longest(256.0, 6e5, None).buffer.unwrap();
         assert!(buffer.implied_seconds > 0.0 && buffer.corrected_seconds.is_none());
+    }
+
+    #[test]
+    fn the_longest_burst_of_a_long_trial_has_no_pause() {
+        for load in [1000.0, 123_456.7, 14.88e6] {
+            let plan = BurstPlan::new(load, 10.0, None);
+            let burst = Duration::from_secs_f64(plan.seconds(plan.most));
+            assert_eq!(parts(burst).count(), 1, "{plan:?}");
+            assert!(burst.as_secs_f64() > 0.448, "{plan:?}");
+        }
+        assert_eq!(BurstPlan::new(1e6, 0.2, None).most, 200_000);
     }
 }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 /// Two of them with their pauses are shorter than the second of that rule.
-const LONGEST: Duration = Duration::from_millis(450);
+pub const LONGEST: Duration = Duration::from_millis(450);
 /// The pause after a part, as a share of the part.
 const PAUSE: f64 = 0.09;
 

@@ -56,7 +56,7 @@ impl Questions {
     ) -> Result<(), RatesError> {
         let CampaignLoads { largest: load, trial_seconds } = loads;
         if self.bursts {
-            let plan = BurstPlan { load, most: (load * trial_seconds) as u64, ndr: search.ndr };
+            let plan = BurstPlan::new(load, trial_seconds, search.ndr);
             search.burst = search.answer("--bursts", longest_burst(plan, measurer))?;
         }
         Ok(())
