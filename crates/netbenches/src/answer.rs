@@ -3,6 +3,7 @@
 use fullview_lab::stats::Verdict;
 
 use crate::import::{Import, SeriesComparison};
+use crate::published::PublishedMedians;
 use crate::reproduction::Reproduced;
 
 /// The last lines of the terminal, and the first of the report.
@@ -11,9 +12,10 @@ pub fn sentences(import: &Import) -> Vec<String> {
     let exact = |outcome: &Reproduced| matches!(outcome, Reproduced::Exact | Reproduced::TabsAsBlanks);
     let same = import.blocks.iter().filter(|block| exact(&block.outcome)).count();
     lines.push(format!("{same} of {} published ministat blocks come out byte for byte", import.blocks.len()));
-    let differing: usize = import.series.iter().map(|series| series.differing.len()).sum();
-    let all: usize =
-        import.series.iter().filter(|series| series.column.is_some()).map(|series| series.values.len()).sum();
+    let sum = |of: fn(&PublishedMedians) -> usize| -> usize {
+        import.series.iter().map(|series| of(&series.medians)).sum()
+    };
+    let [differing, all] = [sum(|medians| medians.differing.len()), sum(|medians| medians.compared)];
     lines.push(format!("{differing} of {all} published medians differ from those of the raw logs"));
     let contradicted =
         import.claims.iter().filter_map(|claim| claim.contradiction.as_ref().map(|why| (claim, why)));

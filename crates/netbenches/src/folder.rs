@@ -35,6 +35,8 @@ pub struct Column {
 pub struct Folder {
     pub readme: String,
     pub runs: Vec<RawRun>,
+    /// Runs whose logs were skipped: their medians may have been published.
+    pub unread: Vec<RunName>,
     /// What pkt-gen sent in a run, in packets per second.
     pub offered: Vec<(RunName, f64)>,
     pub plotted: Vec<PlottedRow>,
@@ -71,12 +73,12 @@ impl Folder {
         match name.as_str() {
             "README.md" if !raw => self.readme = text()?,
             _ if name.ends_with(".receiver") => {
-                self.take_run(&name, receiver(&text()?))?;
+                self.take_run(&name, text().and_then(|text| receiver(&text).map_err(said)))?;
             }
             _ if name.ends_with(".sender") => {
                 let text = text()?;
                 if equilibrium::is_equilibrium(&text) {
-                    self.take_run(&name, searched(&text))?;
+                    self.take_run(&name, searched(&text).map_err(said))?;
                 } else {
                     let sent = pktgen::parse(&text).map_err(said)?.median();
                     self.offered.push((run_name(&name)?, sent));
@@ -95,11 +97,18 @@ impl Folder {
         Ok(())
     }
 
-    fn take_run(&mut self, name: &str, run: Result<Measured, LineError>) -> Result<(), String> {
-        let named = run_name(name)?;
-        let Measured { value, unit, clock, drift } = run.map_err(said)?;
-        self.runs.push(RawRun { name: named, value, unit, clock, drift });
-        Ok(())
+    fn take_run(&mut self, name: &str, run: Result<Measured, String>) -> Result<(), String> {
+        let name = run_name(name)?;
+        match run {
+            Ok(Measured { value, unit, clock, drift }) => {
+                self.runs.push(RawRun { name, value, unit, clock, drift });
+                Ok(())
+            }
+            Err(reason) => {
+                self.unread.push(name);
+                Err(reason)
+            }
+        }
     }
 
     /// Reads only the columns of the directories beside this one.

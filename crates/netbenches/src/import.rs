@@ -136,7 +136,7 @@ fn warnings(series: &Series) -> Vec<String> {
             series.drifts.len()
         )
     });
-    let order = series.column_by_name.then(|| {
+    let order = series.medians.by_name.then(|| {
         format!(
             "{name}: the lines of its column are in the order of the names 1, 10, 2, … and not of the runs"
         )
@@ -145,7 +145,18 @@ fn warnings(series: &Series) -> Vec<String> {
         series.column.as_ref().filter(|column| *column != name).map(|column| {
             format!("{name}: its medians are published as {column}: the same runs have two names")
         });
-    runs.chain(drift).chain(within).chain(order).chain(renamed).chain(generator_limit(series)).collect()
+    let unequal = series.medians.unequal.map(|[medians, runs]| {
+        format!(
+            "{name}: its column has {medians} medians, and there are logs of {runs} runs: they cannot be compared"
+        )
+    });
+    runs.chain(drift)
+        .chain(within)
+        .chain(order)
+        .chain(unequal)
+        .chain(renamed)
+        .chain(generator_limit(series))
+        .collect()
 }
 
 fn generator_limit(series: &Series) -> Option<String> {

@@ -1,8 +1,8 @@
 //! Result directories of netbenches, the forwarding benchmarks of FreeBSD: file formats → series → checks → report.
 //!
 //! `name`, `info`, `pktgen`, `equilibrium`, `callgraph`, `plotted`, `block` and `claim` read one format each; `folder` applies
-//! them and names what it skips; `series`, `reproduction`, `plot_check` and `trend` check; `import` is all of it, and `report`
-//! writes it.
+//! them and names what it skips; `series`, `published`, `reproduction`, `plot_check` and `trend` check; `import` is all of it,
+//! and `report` writes it.
 
 mod answer;
 mod block;
@@ -20,6 +20,7 @@ mod name;
 mod pktgen;
 mod plot_check;
 mod plotted;
+mod published;
 mod report;
 mod reproduction;
 mod series;
@@ -35,9 +36,10 @@ pub use folder::{Column, RawRun};
 pub use import::{Import, SeriesComparison};
 pub use info::Info;
 pub use name::RunName;
+pub use published::{DifferingMedian, PublishedMedians};
 pub use report::{json, write};
 pub use reproduction::{Reproduced, Reproduction};
-pub use series::{DifferingMedian, Series};
+pub use series::Series;
 
 /// The parsers of the formats, each of one text.
 pub mod parse {

@@ -1,11 +1,11 @@
 //! Series of runs: from the raw logs, and from the published columns of medians.
 
-use fullview_lab::ministat::general;
 use serde::Serialize;
 
 use crate::folder::{Column, Folder, RawRun};
 use crate::info::Info;
 use crate::name::RunName;
+use crate::published::{PublishedMedians, RunLines};
 use crate::trend::trend;
 
 /// A receiver that counts this share of what was sent counts all of it: the two clocks, and the seconds that are left out,
@@ -23,9 +23,8 @@ pub struct Series {
     pub values: Vec<f64>,
     /// The published column, by name, and what differs in it.
     pub column: Option<String>,
-    pub differing: Vec<DifferingMedian>,
-    /// Whether the lines of the column are in the order of the names 1, 10, 2, … and not of the runs.
-    pub column_by_name: bool,
+    #[serde(flatten)]
+    pub medians: PublishedMedians,
     pub clocks: Vec<f64>,
     /// What was sent in the runs whose generator left a log, in packets per second.
     pub offered: Vec<f64>,
@@ -35,19 +34,6 @@ pub struct Series {
     pub trend: Option<f64>,
     /// By how much the last quarter of each run differs from its first.
     pub drifts: Vec<f64>,
-}
-
-/// A published median that is not the one of the raw log.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct DifferingMedian {
-    pub run: u32,
-    pub published: f64,
-    pub raw: f64,
-}
-
-/// The digits that ministat prints, and so the published medians have.
-fn printed(value: f64) -> String {
-    general(value, 8)
 }
 
 /// All series of a directory, in the order of their names.
@@ -67,15 +53,12 @@ fn of_runs(runs: &[RawRun], folder: &Folder, free: &mut Vec<&Column>) -> Series 
     let sent: Vec<(f64, f64)> = runs.iter().filter_map(|run| Some((run.value, sent(run, folder)?))).collect();
     let info = folder.infos.iter().find(|info| info.series() == *name);
     let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
+    let unread = folder.unread.iter().filter(|unread| unread.series == *name);
+    let lines = RunLines::new(runs, unread.map(|unread| unread.run));
     let at = free.iter().position(|column| column.name == *name);
-    let at = at.or_else(|| free.iter().position(|column| same(&column.values, &by_name(runs))));
+    let at = at.or_else(|| free.iter().position(|column| lines.is_column_by_name(&column.values)));
     let column = at.map(|at| free.remove(at));
     let parts = info.map_or_else(|| split(name), |info| parts(info, column));
-    let mut sorted = column.map(|column| column.values.clone()).unwrap_or_default();
-    let by_name_only = !same(&sorted, &values) && same(&sorted, &by_name(runs));
-    if by_name_only {
-        sorted = values.clone();
-    }
     Series {
         name: name.clone(),
         variant: parts.0,
@@ -83,8 +66,7 @@ fn of_runs(runs: &[RawRun], folder: &Folder, free: &mut Vec<&Column>) -> Series 
         unit: runs[0].unit.clone(),
         trend: trend(&values),
         column: column.map(|column| column.name.clone()),
-        differing: differing(runs, &sorted),
-        column_by_name: by_name_only,
+        medians: column.map(|column| lines.compare(&column.values)).unwrap_or_default(),
         clocks: runs.iter().filter_map(|run| run.clock).collect(),
         generator_limited: sent.iter().filter(|(value, offered)| *value >= ALL * offered).count(),
         offered: sent.into_iter().map(|(_, offered)| offered).collect(),
@@ -99,25 +81,6 @@ fn sent(run: &RawRun, folder: &Folder) -> Option<f64> {
     folder.offered.iter().find(of_run).map(|(_, sent)| *sent)
 }
 
-/// The values in the order in which a shell lists the files: 1, 10, 2, …
-fn by_name(runs: &[RawRun]) -> Vec<f64> {
-    let mut runs: Vec<&RawRun> = runs.iter().collect();
-    runs.sort_by_key(|run| run.name.run.to_string());
-    runs.into_iter().map(|run| run.value).collect()
-}
-
-fn same(one: &[f64], other: &[f64]) -> bool {
-    one.iter().map(|value| printed(*value)).eq(other.iter().map(|value| printed(*value)))
-}
-
-fn differing(runs: &[RawRun], published: &[f64]) -> Vec<DifferingMedian> {
-    let pairs =
-        runs.iter().zip(published).filter(|(run, published)| printed(run.value) != printed(**published));
-    pairs
-        .map(|(run, published)| DifferingMedian { run: run.name.run, published: *published, raw: run.value })
-        .collect()
-}
-
 fn of_column(column: &Column) -> Series {
     let (variant, family) = split(&column.name);
     Series {
@@ -127,8 +90,7 @@ fn of_column(column: &Column) -> Series {
         unit: "pps".into(),
         values: column.values.clone(),
         column: Some(column.name.clone()),
-        differing: Vec::new(),
-        column_by_name: false,
+        medians: PublishedMedians::default(),
         clocks: Vec::new(),
         offered: Vec::new(),
         generator_limited: 0,

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use fullview_netbenches::{Import, Reproduced, blocks, claims, parse, write};
+use fullview_netbenches::{Import, Reproduced, blocks, claims, parse, sentences, write};
 use fullview_testnet::shared;
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ fn the_blocks_of_an_older_ministat_come_out_too() {
     assert_eq!(outcomes, [&without, &Reproduced::TabsAsBlanks, &Reproduced::TabsAsBlanks]);
     let renamed = import.series.iter().find(|series| series.name == "296935D4304.fastforwarding").unwrap();
     assert_eq!(renamed.column.as_deref(), Some("296935D4306.forwarding"));
-    assert!(renamed.column_by_name && renamed.values.len() == 10, "{renamed:?}");
+    assert!(renamed.medians.by_name && renamed.values.len() == 10, "{renamed:?}");
     assert_eq!(import.times.len(), 12);
 }
 
@@ -165,6 +165,29 @@ fn damaged_files_are_named_and_skipped() {
     write(&import, &out, false).unwrap();
     assert!(fs::read_to_string(out.join("report.md")).unwrap().contains("## Skipped files"));
     assert!(write(&import, &out, false).is_err() && write(&import, &out, true).is_ok());
+}
+
+#[test]
+fn published_medians_are_compared_by_run_also_beside_a_log_that_was_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = folder.path().join("RAW");
+    fs::create_dir(&raw).unwrap();
+    let put = |name: &str, text: &str| fs::write(raw.join(name), text).unwrap();
+    for run in [1, 3, 4] {
+        put(&format!("bench.off.inet4.{run}.receiver"), &log(&[10 * run; 3], true));
+    }
+    put("bench.off.inet4.2.receiver", "");
+    let medians_of = |column: &str| {
+        fs::write(folder.path().join("off.inet4.pps"), column).unwrap();
+        Import::read(folder.path()).unwrap()
+    };
+    let import = medians_of("10\n20\n30\n40\n");
+    let medians = &import.series[0].medians;
+    assert!(medians.compared == 3 && medians.differing.is_empty(), "{medians:?}");
+    assert!(sentences(&import).iter().any(|line| line.starts_with("0 of 3 published")), "{import:?}");
+    let other = medians_of("10\n30\n40\n");
+    assert_eq!((other.series[0].medians.compared, other.series[0].medians.unequal), (0, Some([3, 4])));
+    assert!(other.warnings.iter().any(|line| line.contains("cannot be compared")), "{:?}", other.warnings);
 }
 
 #[test]
