@@ -10,7 +10,7 @@ use crate::symbols::sanitized;
 pub struct CoreTasks {
     /// Its processes.
     pub processes: Vec<u32>,
-    /// Beginnings of the names of the kernel's threads that work for it.
+    /// Beginnings of the names of the kernel's threads that work for it, as [`begins`] compares them.
     pub kernel_threads: Vec<String>,
     pub scope: TaskScope,
 }
@@ -24,6 +24,14 @@ pub enum TaskScope {
     ReceivedPackets,
     /// All programs: the machine has no other task
     Everything,
+}
+
+/// The letters of a thread's name that the kernel gives to perf; an interface's name may be as long.
+const NAME: usize = 15;
+
+/// Whether the name of a thread has this beginning, as far as the kernel keeps names.
+pub fn begins(name: &str, beginning: &str) -> bool {
+    name.starts_with(beginning.get(..NAME).unwrap_or(beginning))
 }
 
 /// The function of the kernel by which it processes received packets, and the name that they have as a thread.
@@ -45,7 +53,7 @@ pub(crate) enum Owner {
 
 impl CoreTasks {
     pub(crate) fn owner(&self, sample: &Sample) -> Owner {
-        let is_ours = |beginning: &String| sample.name.starts_with(beginning.as_str());
+        let is_ours = |beginning: &String| begins(&sample.name, beginning);
         let receives = || sample.frames.iter().any(|frame| frame.symbol.starts_with(RECEIVES));
         let is_thread = || self.kernel_threads.iter().any(is_ours);
         match sample.process {
@@ -102,6 +110,14 @@ mod tests {
         ] {
             assert_eq!(tasks.owner(&sample(name, process)), owner);
         }
+    }
+
+    #[test]
+    fn a_name_is_compared_as_far_as_the_kernel_keeps_it() {
+        assert!(begins("napi/enp129s0f1", "napi/enp129s0f1np1-"), "as perf shows it");
+        assert!(begins("napi/enp129s0f1np1-8", "napi/enp129s0f1np1-"), "as /proc does since Linux 5.17");
+        assert!(!begins("napi/i1-12", "napi/i1-2"));
+        assert!(!begins("napi/i12-3", "napi/i1-"));
     }
 
     #[test]

@@ -25,7 +25,7 @@ mod window;
 pub use attached::check;
 pub use core_quality::CoreQuality;
 pub use core_recorder::{CoreProfile, CoreRecorder, ProfiledCore};
-pub use core_tasks::{CoreTasks, TaskScope};
+pub use core_tasks::{CoreTasks, TaskScope, begins};
 pub use error::ProfileError;
 pub use event::Event;
 pub use quality::Quality;

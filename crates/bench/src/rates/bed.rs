@@ -4,6 +4,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use fullview_profile::begins;
 use fullview_table::Family;
 use rustix::thread::Pid;
 
@@ -112,7 +113,15 @@ impl RateBed {
 /// that receives for such a device would be taken for that of the new one.
 fn unique_interface() -> String {
     static MADE: AtomicU32 = AtomicU32::new(0);
-    format!("i{}n{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed) % 100_000)
+    interface_name(std::process::id(), MADE.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Nine letters, so that the kernel keeps the whole of `napi/NAME-` in the name of the thread. Linux has at most 4,194,304
+/// processes, and names are used again after 46,656 beds.
+fn interface_name(process: u32, number: u32) -> String {
+    let digit = |value: u32| char::from_digit(value % 36, 36).unwrap_or_default();
+    let digits = |value: u32, count: u32| (0..count).rev().map(move |place| digit(value / 36_u32.pow(place)));
+    std::iter::once('i').chain(digits(process, 5)).chain(digits(number, 3)).collect()
 }
 
 /// Nothing that the router sends of its own is left when packets are counted: no address is probed for, and groups are
@@ -167,11 +176,26 @@ fn receiving_thread(interface: &str) -> Result<Pid, RatesError> {
     let start = format!("napi/{interface}-");
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_it = |process: &fs::DirEntry| {
-        fs::read_to_string(process.path().join("comm")).is_ok_and(|comm| comm.starts_with(&start))
+        fs::read_to_string(process.path().join("comm")).is_ok_and(|comm| begins(&comm, &start))
     };
     let found = processes
         .into_iter()
         .find(is_it)
         .and_then(|process| Pid::from_raw(process.file_name().to_str()?.parse().ok()?));
     found.ok_or_else(|| RatesError::NoReceivingThread(interface.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_thread_fits_for_every_process_and_bed() {
+        for (process, number, name) in
+            [(1, 0, "i00001000"), (4_194_303, 46_655, "i2hwcfzzz"), (4_194_303, 46_656, "i2hwcf000")]
+        {
+            assert_eq!(interface_name(process, number), name);
+            assert_eq!(format!("napi/{name}-").len(), 15);
+        }
+    }
 }
