@@ -14,7 +14,7 @@ use fullview_bench::rates::{
     RatesReport, RouteTable, RouteTrace, RoutesPlan, TableSource, TrialArchive, TurnLog, answers, graphs,
     lengths, notes, page, result_files, sizes, table,
 };
-use fullview_bench::remote::{DeviceKind, HOOKS, LabOptions, RemoteLab, Wiring};
+use fullview_bench::remote::{DeviceKind, HOOKS, LabOptions, RemoteLab, Wiring, laid_files, sha256};
 use fullview_bench::served::Hello;
 use fullview_bench::traffic::frame::FrameSize;
 use fullview_router::error::BadInput;
@@ -159,6 +159,7 @@ fn settings(
         "devices": wanted.devices,
         "commands": commands,
         "inventory": wiring.map(|wiring| &wiring.inventory),
+        "files": wiring.map(|wiring| laid_files(&wiring.inventory.devices)),
         "repetitions": wanted.repetitions,
         "seed": wanted.seed,
         "trial_seconds": wanted.trial_seconds,
@@ -171,6 +172,7 @@ fn settings(
         "routes": args.routes,
         "changes": args.changes,
         "trace": args.trace,
+        "trace_sha256": args.trace.as_deref().map(sha256),
         "convergence": args.convergence,
     });
     // Numbers are compared as they are read again.

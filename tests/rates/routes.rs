@@ -3,7 +3,7 @@
 use fullview_testnet::may_run;
 
 use crate::device;
-use crate::support::{measured, page, run, stderr};
+use crate::support::{measured, page, resume, run, stderr};
 
 #[test]
 fn devices_forward_by_routes_that_change() {
@@ -41,12 +41,16 @@ fn routes_change_as_in_a_trace() {
     let announced = "1418774413 a 198.18.0.0/15 192.0.2.1\n1418774413 a 198.18.7.0/24 192.0.2.2\n";
     std::fs::write(&trace, format!("{announced}1418774414 w 198.18.7.0/24\n")).unwrap();
     let arguments = ["--devices", "kernel", "--routes", "3000", "--changes", "500", "--trace"];
-    let report = measured(folder.path(), &["kernel"], &[&arguments[..], &[trace.to_str().unwrap()]].concat());
+    let arguments = [&arguments[..], &[trace.to_str().unwrap()]].concat();
+    let report = measured(folder.path(), &["kernel"], &arguments);
     let search = &device(&report, "kernel")["searches"][0];
     assert!(search["mrr"].as_f64().unwrap() > 0.0, "{search}");
     assert!(search["changes"]["made"].as_u64().unwrap() > 0, "{search}");
     assert_eq!(search["changes"]["traced"], true);
     assert!(page(folder.path()).contains("every second, as in a trace"));
+    std::fs::write(&trace, announced).unwrap();
+    let other = resume(folder.path(), &arguments);
+    assert!(other.status.code() == Some(2) && stderr(&other).contains("trace_sha256"), "{}", stderr(&other));
 }
 
 #[test]

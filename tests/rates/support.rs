@@ -20,6 +20,15 @@ fn programs() -> String {
 /// The same with programs from other folders.
 fn run_in(folder: &Path, arguments: &[&str], programs: &str) -> Output {
     let _ = std::fs::remove_dir_all(folder.join("out"));
+    run_again(folder, arguments, programs)
+}
+
+/// Goes on with the campaign in the folder.
+pub fn resume(folder: &Path, arguments: &[&str]) -> Output {
+    run_again(folder, &[arguments, &["--resume"]].concat(), &programs())
+}
+
+fn run_again(folder: &Path, arguments: &[&str], programs: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
     command.args(["rates", "--json", "--out", "out"]).args(SHORT).args(arguments);
     let child = command

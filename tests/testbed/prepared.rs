@@ -157,6 +157,10 @@ fn files_are_laid_onto_the_device_and_the_originals_put_back() {
     let files = report["testbed"]["files"].as_array().unwrap();
     let sums: Vec<&str> = files.iter().map(|file| file["sha256"].as_str().unwrap()).collect();
     assert!(sums.len() == 2 && sums.iter().all(|sum| sum.len() == 64), "{files:?}");
+    fs::write(hosts.path("conf"), "other").unwrap();
+    let options = SHORT.map(|option| if option == "--force" { "--resume" } else { option });
+    let other = fullview(&hosts, &[&LINES[..], &["--out", "out"], &options].concat());
+    assert!(other.status.code() == Some(2) && said(&other).contains("had files = "), "{}", said(&other));
 }
 
 /// A measurement whose device runs.

@@ -105,13 +105,19 @@ pub fn laid_files(devices: &[DeviceSettings]) -> Vec<LaidFile> {
     let of_device = |device: &DeviceSettings| {
         let files = device.placed_files().unwrap_or_default();
         let name = device.name.clone();
-        files.into_iter().map(move |file| {
-            let sum = checksum(&file.here).unwrap_or_default();
-            let sha256 = sum.split_ascii_whitespace().next().unwrap_or_default().to_owned();
-            LaidFile { device: name.clone(), path: file.there, sha256 }
+        files.into_iter().map(move |file| LaidFile {
+            device: name.clone(),
+            path: file.there,
+            sha256: sha256(&file.here),
         })
     };
     devices.iter().flat_map(of_device).collect()
+}
+
+/// The checksum of a file; empty if it cannot be read.
+pub fn sha256(file: &Path) -> String {
+    let sum = checksum(file).unwrap_or_default();
+    sum.split_ascii_whitespace().next().unwrap_or_default().to_owned()
 }
 
 /// Puts back what killed shells left of the files of these devices, and returns their paths; a dry run only says them.

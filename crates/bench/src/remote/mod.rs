@@ -68,6 +68,7 @@ pub use file::read_inventory;
 pub use hooks::HOOKS;
 pub use inventory::{DeviceKind, DeviceSettings, Inventory, NodeRole, NodeSettings};
 pub use lab::{LabOptions, RemoteLab};
+pub use laid_files::{laid_files, sha256};
 pub use leftovers::put_back_on_nodes;
 pub use undo::put_back_settings;
 pub use wiring::Wiring;
