@@ -31,8 +31,9 @@ impl Session {
         let mut child = start(command, "ssh")?;
         let ((sender, lines), log) = (channel(), Arc::<Mutex<String>>::default());
         if let Some(output) = child.stdout.take() {
+            let mut output = BufReader::new(output);
             thread::spawn(move || {
-                BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+                std::iter::from_fn(|| next_line(&mut output)).try_for_each(|line| sender.send(line))
             });
         }
         if let Some(errors) = child.stderr.take() {
@@ -119,10 +120,38 @@ fn write(input: &Mutex<Option<ChildStdin>>, text: &str) -> std::io::Result<()> {
     pipe.write_all(text.as_bytes()).and_then(|()| pipe.flush())
 }
 
+/// A line; nothing at the end. Programs print bytes that are not UTF-8, which end no connection.
+fn next_line(output: &mut impl BufRead) -> Option<String> {
+    let mut bytes = Vec::new();
+    output.read_until(b'\n', &mut bytes).ok().filter(|count| *count > 0)?;
+    let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+    Some(String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned())
+}
+
 fn keep(mut errors: impl Read, kept: &Mutex<String>) {
     let mut chunk = [0; 4096];
     while let Ok(count @ 1..) = errors.read(&mut chunk) {
         let text = String::from_utf8_lossy(&chunk[..count]);
         kept.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_no_text_end_no_session() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "printf 'caf\\351\\nnext\\r\\nlast'; read -r end"]);
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let session = Session::start("dut", shell).unwrap();
+        let line = || session.line(END).unwrap();
+        assert_eq!([line(), line()], ["caf\u{fffd}", "next"]);
+        session.check().unwrap();
+        session.end_input();
+        assert_eq!(line(), "last");
     }
 }
