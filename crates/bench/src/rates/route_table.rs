@@ -167,10 +167,12 @@ fn is_covered(prefix: WidePrefix, all: &BTreeSet<WidePrefix>) -> bool {
     std::iter::successors(prefix.parent(), |shorter| shorter.parent()).any(|shorter| all.contains(&shorter))
 }
 
-/// Routes to which packets go, and those between them. The smallest table has one of each.
+/// Routes to which packets go, spread over the whole table, and those between them. The smallest table has one of each. Those
+/// with even places are used, so that none is both.
 fn divide(prefixes: &[WidePrefix]) -> (Vec<WidePrefix>, Vec<WidePrefix>) {
-    let step = 2 * (prefixes.len() / (2 * usize::from(FLOWS))).max(1);
-    let used = prefixes.iter().step_by(step).copied().take(FLOWS.into()).collect();
+    let count = (prefixes.len() / 2).clamp(1, FLOWS.into());
+    let place = |number: usize| number * prefixes.len() / count / 2 * 2;
+    let used = (0..count).filter_map(|number| prefixes.get(place(number)).copied()).collect();
     (used, prefixes.iter().skip(1).step_by(2).copied().collect())
 }
 
@@ -200,6 +202,24 @@ mod tests {
         let octet = |address: &IpAddr| address.to_string().split('.').next().unwrap().to_owned();
         let networks: BTreeSet<String> = table.destinations.iter().map(octet).collect();
         assert!(networks.len() > 50, "{networks:?}");
+    }
+
+    #[test]
+    fn destinations_reach_from_the_first_to_the_last_route_of_a_table_of_any_size() {
+        let all: Vec<WidePrefix> =
+            made(20_000, 3).prefixes.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
+        for len in [0, 1, 2, 101, 8191, 8192, 8193, 16_000, 16_383, 20_000] {
+            let (used, unused) = divide(&all[..len]);
+            assert_eq!(used.len(), (len / 2).clamp(len.min(1), FLOWS.into()), "{len}");
+            let places: BTreeSet<WidePrefix> = used.iter().copied().collect();
+            assert!(
+                places.len() == used.len() && unused.iter().all(|prefix| !places.contains(prefix)),
+                "{len}"
+            );
+            let step = len / used.len().max(1);
+            let last = used.last().map_or(0, |last| all.binary_search(last).unwrap());
+            assert!(last + step + 2 >= len, "{len}: {last}");
+        }
     }
 
     #[test]
