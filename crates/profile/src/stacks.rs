@@ -106,16 +106,35 @@ impl fmt::Display for Stacks {
     }
 }
 
-/// Functions by the address of a frame, and whether it is the innermost.
-type Known = HashMap<(u64, bool), Vec<Function>>;
+/// Functions by the address and the object of a frame, and whether it is the innermost. Programs of a core have different
+/// code at one address.
+type Known<'s> = HashMap<(u64, &'s str, bool), Vec<Function>>;
 
-fn functions(sample: &Sample, symbols: &Symbols, known: &mut Known) -> Vec<Function> {
+fn functions<'s>(sample: &'s Sample, symbols: &Symbols, known: &mut Known<'s>) -> Vec<Function> {
     let mut all = Vec::new();
     for (depth, frame) in sample.frames.iter().enumerate().rev() {
         let is_leaf = depth == 0;
-        let functions =
-            known.entry((frame.address, is_leaf)).or_insert_with(|| symbols.functions(frame, is_leaf));
+        let key = (frame.address, frame.object.as_str(), is_leaf);
+        let functions = known.entry(key).or_insert_with(|| symbols.functions(frame, is_leaf));
         all.extend_from_slice(functions);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::RawFrame;
+
+    #[test]
+    fn two_programs_have_different_functions_at_one_address() {
+        let sample = |object: &str, symbol: &str| {
+            let frame = RawFrame { address: 0x40_1000, symbol: symbol.into(), object: object.into() };
+            Sample { name: "x".into(), process: 1, thread: 1, core: None, frames: vec![frame] }
+        };
+        let samples = [sample("/bin/a", "receive"), sample("/bin/b", "log")];
+        let symbols = Symbols::of_this_program().unwrap();
+        let stacks = Stacks::rooted(&samples, &symbols, |_| Some("core".into()));
+        assert_eq!(stacks.to_string(), "core;log 1\ncore;receive 1\n");
+    }
 }
