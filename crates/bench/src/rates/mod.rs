@@ -92,6 +92,7 @@ pub use largest::{ALL, ROOM, TRIALS};
 pub use memory::{ProgramMemory, memory_of, processes_of};
 pub use namespaces::NamespaceLab;
 pub use page::{answers, notes, page, table};
+pub use parts::with_pauses;
 pub use probe_trial::{ProbeTrial, open_capture, read_delays};
 pub use probes::ProbeMarker;
 pub use questions::Questions;

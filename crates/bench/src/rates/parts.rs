@@ -21,6 +21,11 @@ pub fn pause(part: Duration) -> Duration {
     part.mul_f64(PAUSE)
 }
 
+/// How long a trial takes with its pauses.
+pub fn with_pauses(trial: Duration) -> Duration {
+    trial + pause(trial)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,5 +43,13 @@ mod tests {
     fn the_kernel_has_its_share_of_every_part() {
         let part = Duration::from_millis(450);
         assert!(part.as_secs_f64() / (part + pause(part)).as_secs_f64() < 0.95);
+    }
+
+    #[test]
+    fn a_trial_with_its_pauses_takes_as_long_as_its_parts_with_theirs() {
+        let trial = Duration::from_secs(1000);
+        let taken: Duration = parts(trial).map(|part| part + pause(part)).sum();
+        assert!(taken.abs_diff(with_pauses(trial)) < Duration::from_millis(1), "{taken:?}");
+        assert_eq!(with_pauses(trial), Duration::from_secs(1090));
     }
 }

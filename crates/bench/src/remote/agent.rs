@@ -21,15 +21,14 @@ use super::machine_settings::declared_tuning;
 use super::marks::exchange;
 use super::offers::offer;
 use super::probing::{ProbedPackets, probe};
-use super::protocol::{AgentReply, AgentRequest, ProbeRequest, ProbedLoad, Traffic, TuneRequest};
+use super::protocol::{
+    AgentReply, AgentRequest, ProbeRequest, ProbedLoad, SETTLE_CHECKS, Traffic, TuneRequest,
+};
 use super::requests::RequestLines;
 use super::traces::{StampCaptures, now, trace};
 use super::tuning::{Tuning, tuning};
 use super::undo::{Changes, put_back_settings};
 use crate::rates::memory_of;
-
-/// A device that sends without end is not waited for.
-const CHECKS: usize = 100;
 
 type AgentError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -249,7 +248,7 @@ impl Agent {
 
     fn settled(&mut self, settle_ms: u64) -> Result<u64, AgentError> {
         let mut before = self.count()?;
-        for _ in 0..CHECKS {
+        for _ in 0..SETTLE_CHECKS {
             thread::sleep(Duration::from_millis(settle_ms));
             let now = self.count()?;
             if now == before {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::error::RemoteError;
 use super::inventory::NodeSettings;
-use super::protocol::{AgentReply, AgentRequest, COMMAND, NodeFacts};
+use super::protocol::{AgentReply, AgentRequest, COMMAND, NodeFacts, longest_settling};
 use super::session::Session;
 use super::shell::{RemoteFolder, output};
 use super::ssh::SshHost;
@@ -62,7 +62,12 @@ impl AgentConnection {
 
     /// The same of a request whose answer is a number.
     pub fn count(&self, request: &AgentRequest) -> Result<u64, RemoteError> {
-        match self.ask(request)? {
+        let takes = match request {
+            AgentRequest::Settled { settle_ms } => longest_settling(*settle_ms),
+            _ => Duration::ZERO,
+        };
+        self.send(request)?;
+        match self.answer(takes)? {
             AgentReply::Count(count) => Ok(count),
             other => Err(self.unexpected(&other)),
         }

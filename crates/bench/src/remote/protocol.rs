@@ -2,6 +2,7 @@
 //! A line [`ALIVE`] has no answer: it only says that the connection is.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use fullview_lab::host::Host;
 use fullview_profile::CoreProfile;
@@ -18,6 +19,13 @@ use crate::traffic::frame::FrameSize;
 pub const COMMAND: &str = "testbed-agent";
 /// What a side says that has nothing to ask.
 pub const ALIVE: &str = "alive";
+/// A device that sends without end is not waited for.
+pub const SETTLE_CHECKS: u32 = 100;
+
+/// How long an agent waits at most until no more packets come.
+pub fn longest_settling(settle_ms: u64) -> Duration {
+    Duration::from_millis(settle_ms).saturating_mul(SETTLE_CHECKS)
+}
 
 /// What an agent is asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -11,11 +11,11 @@ use super::hooks::DeviceHooks;
 use super::inventory::{DeviceKind, DeviceSettings};
 use super::protocol::{
     AgentReply, AgentRequest, DeviceNeighbor, DevicePort, DeviceRequest, OfferRequest, ProbeRequest,
-    ProbedLoad, ProfileRequest, Traffic,
+    ProbedLoad, ProfileRequest, Traffic, longest_settling,
 };
 use super::shell::RemoteLines;
 use super::wiring::{PortPlace, Wiring};
-use crate::rates::{ALL, Offered, RateTrial, RatesError, RoutedDevice};
+use crate::rates::{ALL, Offered, RateTrial, RatesError, RoutedDevice, with_pauses};
 use crate::traffic::frame::FrameSize;
 
 /// So often a device gets packets until some come out: it learns the neighbours first.
@@ -120,7 +120,7 @@ impl<'l> RemoteDevice<'l> {
             senders.map(|(agent, parts)| (agent, agent.send(&AgentRequest::Offer(parts)))).collect();
         // All answers are read before an error goes on: the next request would get one that is left.
         let answers = asked.into_iter().map(|(agent, sent)| {
-            sent.and_then(|()| match agent.answer(duration)? {
+            sent.and_then(|()| match agent.answer(with_pauses(duration))? {
                 AgentReply::Offered(one) => Ok(one),
                 other => Err(agent.unexpected(&other)),
             })
@@ -192,11 +192,12 @@ impl<'l> RemoteDevice<'l> {
             seed,
             settle_ms: self.bed.wiring.node(*receiving).settle_ms,
         };
+        let settling = longest_settling(request.settle_ms);
         let node = &self.bed.wiring.node(*receiving).name;
         let agent = self.bed.nodes[receiving.node].agent.as_ref();
         let agent = agent.ok_or_else(|| RemoteError::NoAgent { node: node.clone() })?;
         agent.send(&AgentRequest::Probe(request))?;
-        match agent.answer(duration)? {
+        match agent.answer(with_pauses(duration) + settling)? {
             AgentReply::Probed(probed) => Ok(probed),
             other => Err(agent.unexpected(&other)),
         }

@@ -12,6 +12,7 @@ use super::remote_device::{RemoteDevice, hosts};
 use super::remote_routes::{end_changes, load_routes};
 use crate::rates::{
     ChangeRate, FailingDevice, Failure, FailureLinks, RatesError, RoutesPlan, TRACE_SETTLE, TracedTrial,
+    with_pauses,
 };
 
 /// Readings of a clock of which the one with the shortest way counts.
@@ -52,7 +53,7 @@ impl<'l> RemoteFailures<'l> {
         agent.send(&AgentRequest::Trace(request))?;
         let began = fails_after.map(|wait| self.fail(failure, wait, sender)).transpose();
         // Read before any error goes on: the next request would get this answer.
-        match agent.answer(duration)? {
+        match agent.answer(with_pauses(duration))? {
             AgentReply::Traced(load) => Ok((load, began?.unwrap_or_default())),
             other => Err(agent.unexpected(&other)),
         }
