@@ -182,6 +182,11 @@ impl<'l> RemoteDevice<'l> {
         lines.and_then(|()| agent.map_or(Ok(()), answers)).map_err(hosts)
     }
 
+    /// Runs the last lines of the device.
+    pub fn stop_lines(&mut self) -> Result<(), RemoteError> {
+        self.lines.take().map_or(Ok(()), RemoteLines::stop)
+    }
+
     /// A load with probes, of which the node at which they end sends all.
     pub fn probe_here(&self, load: f64, duration: Duration, seed: u64) -> Result<ProbedLoad, RemoteError> {
         let Wiring { receiving, sending, .. } = &self.bed.wiring;

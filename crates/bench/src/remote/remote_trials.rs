@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use fullview_profile::CoreProfile;
 
-use super::hooks::DeviceHooks;
 use super::protocol::{AgentReply, AgentRequest, ProbedLoad};
 use super::remote_device::{RemoteDevice, hosts};
 use super::remote_routes::{end_changes, load_routes};
@@ -21,7 +20,8 @@ impl RateDevice for RemoteDevice<'_> {
     }
 
     fn end(&mut self) -> Result<(), RatesError> {
-        self.hooks.as_mut().map_or(Ok(()), DeviceHooks::end).map_err(hosts)
+        self.hooks.take().map_or(Ok(()), |mut hooks| hooks.end()).map_err(hosts)?;
+        self.stop_lines().map_err(hosts)
     }
 
     fn trial(&mut self, load: f64, seconds: f64) -> Result<RateTrial, RatesError> {

@@ -10,12 +10,17 @@ use super::ssh::SshHost;
 /// The first line that the shell prints of its own.
 const READY: &str = "fullview: ready";
 const FAILED: &str = "fullview: failed";
+/// Its last line, when the lines that undo the others have ended.
+const STOPPED: &str = "fullview: stopped";
 /// Starting a device may load a kernel module or wait for a daemon.
 const START: Duration = Duration::from_secs(120);
+/// Stopping it may wait for the same.
+const STOP: Duration = Duration::from_secs(120);
 
 /// Lines that were run, and lines that run when this value is dropped, or when the connection is lost.
 pub struct RemoteLines {
     session: Session,
+    is_stopped: bool,
 }
 
 impl RemoteLines {
@@ -25,11 +30,13 @@ impl RemoteLines {
         let session = Session::start(&host.node, host.session("exec sh"))?;
         session.send(&script(first, last))?;
         session.keep_alive();
+        // The last lines have their time after a failure too.
+        let lines = RemoteLines { session, is_stopped: false };
         let failed =
             |said| RemoteError::Shell { node: host.node.clone(), what: "its start lines failed", said };
-        match session.line(START)?.as_str() {
-            READY => Ok(RemoteLines { session }),
-            _ => Err(failed(session.said())),
+        match lines.session.line(START)?.as_str() {
+            READY => Ok(lines),
+            _ => Err(failed(lines.session.said())),
         }
     }
 
@@ -37,6 +44,32 @@ impl RemoteLines {
     pub fn check(&self) -> Result<(), RemoteError> {
         self.session.check()
     }
+
+    /// Runs the last lines. It is an error if they take too long, because the next device would start beside them.
+    pub fn stop(mut self) -> Result<(), RemoteError> {
+        self.is_stopped = true;
+        wait_for_stop(&self.session, STOP)
+    }
+}
+
+impl Drop for RemoteLines {
+    fn drop(&mut self) {
+        if !self.is_stopped {
+            // A failure cannot be reported from here.
+            let _ = wait_for_stop(&self.session, STOP);
+        }
+    }
+}
+
+/// Not until the session ends: a daemon that the lines start can hold its output open.
+fn wait_for_stop(session: &Session, within: Duration) -> Result<(), RemoteError> {
+    session.end_input();
+    session.line(within).map(drop).map_err(|error| match error {
+        RemoteError::Silent { node, .. } => {
+            RemoteError::Shell { node, what: "its stop lines take too long", said: session.said() }
+        }
+        lost => lost,
+    })
 }
 
 /// Waits until the input has ended, or has said nothing for long, which only a lost connection does.
@@ -51,7 +84,7 @@ fn script(first: &[String], last: &[String]) -> String {
     format!(
         "{{ trap '' HUP INT PIPE\n{LIFELINE}\n(\nset -e\n{first}\n) </dev/null >&2\n\
          if [ $? -eq 0 ]; then echo '{READY}'; lifeline; else echo '{FAILED}'; fi\n\
-         (\n:\n{last}\n) </dev/null >&2\nexit; }}\n"
+         (\n:\n{last}\n) </dev/null >&2\necho '{STOPPED}'\nexit; }}\n"
     )
 }
 
@@ -113,8 +146,24 @@ mod tests {
 
     #[test]
     fn the_last_lines_run_at_the_end_of_the_input_and_after_a_failure() {
-        assert_eq!(run("echo 'one'", "echo two"), [READY, "one\ntwo"].map(str::to_owned));
-        assert_eq!(run("false\necho never", "echo two"), [FAILED, "two"].map(str::to_owned));
-        assert_eq!(run("", "false\necho two"), [READY, "two"].map(str::to_owned));
+        let printed = |first: &str| format!("{first}\n{STOPPED}");
+        assert_eq!(run("echo 'one'", "echo two"), [printed(READY), "one\ntwo".into()]);
+        assert_eq!(run("false\necho never", "echo two"), [printed(FAILED), "two".into()]);
+        assert_eq!(run("", "false\necho two"), [printed(READY), "two".into()]);
+    }
+
+    #[test]
+    fn last_lines_that_take_too_long_are_an_error_and_a_daemon_is_none() {
+        let stopped = |last: &str| {
+            let mut shell = Command::new("sh");
+            shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let session = Session::start("dut", shell).unwrap();
+            session.send(&script(&[], &[last.to_owned()])).unwrap();
+            assert_eq!(session.line(START).unwrap(), READY);
+            wait_for_stop(&session, Duration::from_secs(1))
+        };
+        stopped("sleep 3 &").unwrap();
+        let error = stopped("echo waiting; sleep 3").unwrap_err().to_string();
+        assert!(error.contains("take too long") && error.contains("waiting"), "{error}");
     }
 }
