@@ -165,9 +165,8 @@ impl<'a> TrialSender<'a> {
     /// Sends the burst, and returns how many packets of it count. A card's full queue says that the wire or the card is too
     /// slow, and nothing about the device: the packets that it drops are still due, and the generator is behind.
     fn transmit(&mut self) -> Result<u64, RatesError> {
-        let before = self.port.counters().dropped;
         let taken = self.port.transmit(&mut self.burst)? as u64;
-        let dropped = self.port.counters().dropped - before;
+        let dropped = self.port.losses().dropped;
         Ok(if self.drops_are_losses { taken } else { taken - dropped })
     }
 

@@ -3,13 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullview_lab::search::{TrialPurpose, TrialRequest};
-use serde::{Deserialize, Serialize};
 
 use super::archive::{ArchivedProbes, ArchivedTrial, TrialArchive};
-use super::delays::{DelaySummary, Delays};
 use super::error::RatesError;
 use super::lab::{RateDevice, RateLab};
 use super::latency_level::LatencyLevel;
+use super::path_latency::{LevelLatency, PathLatency};
 use super::probe_trial::ProbeTrial;
 use super::questions::Questions;
 use super::trial::Offered;
@@ -19,35 +18,6 @@ const LINK: &str = "link";
 /// A trial with probes takes so many times as long as one of a search.
 const LONGER: f64 = 5.0;
 const ATTEMPTS: u32 = 3;
-
-/// The delays of one level, through the device, and over a cable in its place if the lab has one.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct LevelLatency {
-    pub level: LatencyLevel,
-    /// Packets per second.
-    pub load: f64,
-    pub device: PathLatency,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link: Option<PathLatency>,
-}
-
-/// The delays of one path.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct PathLatency {
-    pub probes: u64,
-    pub lost: u64,
-    /// In nanoseconds; nothing if no probe came out.
-    pub delays: Option<DelaySummary>,
-    #[serde(skip)]
-    pub distribution: Delays,
-}
-
-impl PathLatency {
-    pub fn new(probes: u64, distribution: Delays) -> PathLatency {
-        let lost = probes.saturating_sub(distribution.count());
-        PathLatency { probes, lost, delays: distribution.summary(), distribution }
-    }
-}
 
 /// What the latency of one device in one repetition is measured with.
 pub struct LatencyTurn<'a> {
@@ -177,6 +147,7 @@ mod tests {
     use fullview_table::Family;
 
     use super::super::convergence::{Convergence, ConvergencePlan};
+    use super::super::delays::Delays;
     use super::super::lab::LabDescription;
     use super::super::route_table::{RouteTable, TableSource};
     use super::super::table_load::{ChangeRate, RoutesPlan, TableLoad};

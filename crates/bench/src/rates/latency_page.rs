@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::latency::PathLatency;
 use super::latency_graph::stem;
 use super::latency_level::LatencyLevel;
 use super::latency_sum::{LevelSum, sum};
+use super::path_latency::PathLatency;
 use super::result::{DeviceRates, RatesReport};
 
 const CONDITIONS: &str = "\

@@ -1,8 +1,8 @@
 //! The latency of a device at one level, over all repetitions.
 
 use super::delays::Delays;
-use super::latency::{LevelLatency, PathLatency};
 use super::latency_level::LatencyLevel;
+use super::path_latency::{LevelLatency, PathLatency};
 use super::result::DeviceRates;
 
 /// A device at a level, over all repetitions.

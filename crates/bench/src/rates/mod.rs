@@ -52,6 +52,7 @@ mod order;
 mod outage;
 mod page;
 mod parts;
+mod path_latency;
 mod probe_trial;
 mod probes;
 mod questions;

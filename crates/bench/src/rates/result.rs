@@ -10,7 +10,7 @@ use super::bursts::LongestBurst;
 use super::convergence::Convergence;
 use super::error::RatesError;
 use super::lab::LabDescription;
-use super::latency::LevelLatency;
+use super::path_latency::LevelLatency;
 use super::table_load::{ChangeRate, TableLoad};
 
 /// One repetition of a device, in packets per second.

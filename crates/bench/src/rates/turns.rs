@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::archive::replace;
 use super::delays::Delays;
 use super::error::RatesError;
-use super::latency::{LevelLatency, PathLatency};
+use super::path_latency::{LevelLatency, PathLatency};
 use super::result::{DeviceSearch, FailedSearch};
 
 /// The name of the file.
