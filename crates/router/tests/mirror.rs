@@ -425,6 +425,31 @@ fn ipv6_next_hops_are_added_and_removed_one_by_one() {
     assert_eq!(script.to("2001:db8::1"), "no route");
 }
 
+/// It is removed by its own report only: neither by that of a route with hops, nor by that of one of several hops.
+#[test]
+fn a_route_that_leads_to_the_next_rule_stays_when_others_of_its_metric_go() {
+    for (to, from, [one, two]) in [
+        ("198.18.0.0/15", "198.18.0.1", [by(1, "10.0.1.9"), by(2, "10.0.2.9")]),
+        ("2001:db8::/32", "2001:db8::1", [by(1, "fe80::1"), by(2, "fe80::2")]),
+    ] {
+        let throw = RouteEntry { action: RouteAction::Throw, ..route(to, &[]) };
+        let mut script = Script::new();
+        script.apply([add(route(to, &[by(1, "10.0.1.8")])), add(throw.clone())]);
+        script.apply([
+            ControlEvent::RouteRemoved(route(to, &[by(1, "10.0.1.8")])),
+            ControlEvent::Route(route(to, &[one, two]), Placement::Last),
+            ControlEvent::RouteRemoved(route(to, &[two])),
+            ControlEvent::RouteRemoved(route(to, &[one])),
+            ControlEvent::RouteRemoved(route(to, &[one, two])),
+            ControlEvent::Route(route("0.0.0.0/0", &[by(2, "10.0.2.9")]), Placement::Last),
+            ControlEvent::Route(route("::/0", &[by(2, "fe80::2")]), Placement::Last),
+        ]);
+        assert_eq!(script.to(from), "no route", "a longer prefix than that of the default route");
+        script.apply([ControlEvent::RouteRemoved(throw)]);
+        assert_eq!(script.to(from), "1:glean");
+    }
+}
+
 /// The kernel takes turns among them when neighbours do not answer, and does not report which one has its turn.
 #[test]
 fn ipv6_routes_of_one_metric_are_left_to_the_kernel() {

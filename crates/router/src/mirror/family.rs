@@ -427,6 +427,8 @@ fn is_same(known: &StoredRoute, gone: &StoredRoute, hops: Option<&[RouteHop]>, s
     beside
         && match (known.set().and_then(|id| sets.hops(id)), hops) {
             (Some(known), Some(gone)) => same_hops(known, gone),
-            _ => known.action == gone.action,
+            // What hops would do is not looked at, and no action of the route that is gone.
+            (None, Some(_)) => false,
+            (_, None) => known.action == gone.action,
         }
 }
