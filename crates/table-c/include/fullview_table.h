@@ -253,9 +253,7 @@ enum fv_status fv_withdraw(struct fv_table *table, const char *prefix);
  * # Safety
  * `table` is a table that no other call uses now; `routes` points to `count` routes.
  */
-enum fv_status fv_announce4(struct fv_table *table,
-                            const struct fv_route4 *routes,
-                            size_t count);
+enum fv_status fv_announce4(struct fv_table *table, const struct fv_route4 *routes, size_t count);
 
 /**
  * Removes IPv4 routes, all of them or, if one is wrong, none. Routes that do not exist are ignored.
