@@ -24,11 +24,9 @@ const EVENT_QUEUE: usize = 256;
 /// The most frames of the host stack that wait for their worker.
 const FRAME_QUEUE: usize = 1024;
 
-/// Which class comes first in each of so many turns; in a turn for which it has no events, the most important one does.
-const TURNS: [PacketClass; 8] = {
-    use PacketClass::{Local, NeighborDiscovery as Discovery, Transit};
-    [Discovery, Discovery, Discovery, Local, Discovery, Discovery, Discovery, Transit]
-};
+/// A class has its turn when so many events of more important ones came before those of it that wait. A few events are in the
+/// order of their importance; a flood leaves each class a part.
+const MOST_BEFORE: u32 = 8;
 
 /// What a worker reports to the host stack. Events lie side by side in memory that is allocated in advance, so that a
 /// worker allocates nothing.
@@ -52,8 +50,8 @@ pub enum HostEvent {
 pub struct HostEndpoint {
     /// For each class the queues of all workers.
     events: [Vec<Consumer<HostEvent>>; PacketClass::COUNT],
-    /// The place in [`TURNS`].
-    turn: usize,
+    /// How many events of more important classes came before those of each class that wait.
+    before: [u32; PacketClass::COUNT],
     tx: Producer<OutFrame>,
     /// Events and frames that workers dropped.
     dropped: Arc<AtomicU64>,
@@ -91,16 +89,22 @@ pub fn channel(workers: usize, wake: &Wake) -> (HostEndpoint, Vec<WorkerEndpoint
         let (tx, tx_queue) = (frames.take(), TxQueue::default());
         endpoints.push(WorkerEndpoint { events, dropped, tx, tx_queue, wake });
     }
-    (HostEndpoint { events: receivers, turn: 0, tx, dropped, frames_dropped: 0 }, endpoints)
+    (
+        HostEndpoint { events: receivers, before: [0; PacketClass::COUNT], tx, dropped, frames_dropped: 0 },
+        endpoints,
+    )
 }
 
 impl HostEndpoint {
-    /// Takes the next event of the class whose turn it is, or else of the first class that has one, from each worker in turn.
+    /// Takes the next event of the class whose turn it is, from each worker in turn.
     pub fn next_event(&mut self) -> Option<HostEvent> {
-        let first = TURNS[self.turn] as usize;
-        self.turn = (self.turn + 1) % TURNS.len();
-        let mut classes = std::iter::once(first).chain(0..PacketClass::COUNT);
-        classes.find_map(|class| next_of(&mut self.events[class]))
+        let waits = self.events.each_ref().map(|workers| workers.iter().any(|events| !events.is_empty()));
+        let waiting = || (0..PacketClass::COUNT).filter(|class| waits[*class]);
+        let class =
+            waiting().find(|class| self.before[*class] >= MOST_BEFORE).or_else(|| waiting().next())?;
+        waiting().filter(|other| *other > class).for_each(|other| self.before[other] += 1);
+        self.before[class] = 0;
+        next_of(&mut self.events[class])
     }
 
     pub fn has_events(&self) -> bool {

@@ -210,7 +210,22 @@ fn a_flood_of_requests_leaves_turns_for_other_packets() {
         let class = [arp, local, glean].iter().position(|of| *of == verdict).unwrap();
         taken[class] += 1;
     }
-    assert_eq!(taken, [192, 32, 32]);
+    assert_eq!(taken, [206, 25, 25], "eight or more before one of each");
+}
+
+#[test]
+fn a_few_packets_are_taken_in_the_order_of_their_importance() {
+    let (mut end, mut workers, _) = endpoints(1);
+    let verdicts = [Punt::Arp, Punt::Local, Punt::Glean].map(Verdict::Punt);
+    for _ in 0..20 {
+        verdicts.into_iter().rev().for_each(|verdict| _ = reject(&mut workers[0], &[(request(), verdict)]));
+        let of = |event| match event {
+            HostEvent::Packet { verdict, .. } => Some(verdict),
+            HostEvent::RedirectCandidate(_) => None,
+        };
+        let taken: Vec<Verdict> = std::iter::from_fn(|| end.next_event()).filter_map(of).collect();
+        assert_eq!(taken, verdicts);
+    }
 }
 
 #[test]
