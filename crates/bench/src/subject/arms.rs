@@ -87,9 +87,10 @@ impl Panel for ArmPanel<'_> {
     }
 
     fn findings(&mut self, member: usize) -> Findings {
-        let mut findings = self.members[member].findings();
-        findings.events.extend(self.faults.get(&member).cloned());
-        findings
+        match self.faults.get(&member) {
+            Some(fault) => Findings { events: vec![fault.clone()], ..Findings::default() },
+            None => self.members[member].findings(),
+        }
     }
 
     fn bed_findings(&mut self) -> Findings {

@@ -28,6 +28,7 @@ impl<R: NextHopResolver> PacketSender<'_, R> {
         }
         released.into_iter().for_each(|queued| self.deliver(queued.packet, neighbor, queued.interface));
     }
+
     /// Tells the resolver of a neighbour that had to make room for another one.
     pub fn report_evicted(&mut self, evicted: Option<NeighborId>) {
         if let Some(evicted) = evicted {

@@ -8,7 +8,7 @@ use fullview_table::fib::framework::{FamilyTables, Origin, Time};
 use fullview_table::{Address, Change, NextHop, Prefix, Rib};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::netlink::event::Placement;
+use crate::netlink::event::{Placement, RouteOrigin, Selector};
 use crate::route::{LOCAL_TABLE, RouteAction, RouteHop};
 
 use super::hop_order::{hidden_by, may_reveal};
@@ -75,6 +75,27 @@ pub(super) struct PlacedRoute<A: Address> {
     pub at_once: bool,
 }
 
+/// A route that is reported to be gone.
+pub(super) struct GoneRoute<'h, A: Address> {
+    pub table: u32,
+    pub prefix: Prefix<A>,
+    pub metric: u32,
+    pub selective: Option<Selector>,
+    pub origin: RouteOrigin,
+    pub does: GoneAction<'h>,
+    /// Whether the change must not wait for others.
+    pub at_once: bool,
+}
+
+/// What a route did that is gone.
+#[derive(Clone, Copy)]
+pub(super) enum GoneAction<'h> {
+    /// It had these hops, which are compared one by one, and need no set of their own for that.
+    Hops(&'h [RouteHop]),
+    /// Anything else.
+    Other(RouteAction<SetId>),
+}
+
 impl<A: Address> FamilyRoutes<A> {
     pub fn add(&mut self, placed: PlacedRoute<A>, placement: Placement, sets: &mut HopSets) {
         let PlacedRoute { table, prefix, route, at_once } = placed;
@@ -104,23 +125,17 @@ impl<A: Address> FamilyRoutes<A> {
     }
 
     /// Returns whether the route was there.
-    pub fn remove(
-        &mut self,
-        placed: &PlacedRoute<A>,
-        hops: Option<&[RouteHop]>,
-        links: &LinkTable,
-        sets: &mut HopSets,
-    ) -> bool {
-        let Some(routes) = self.routes.get_mut(&placed.table) else { return false };
+    pub fn remove(&mut self, gone: &GoneRoute<'_, A>, links: &LinkTable, sets: &mut HopSets) -> bool {
+        let Some(routes) = self.routes.get_mut(&gone.table) else { return false };
         // The kernel reports the routes that go with a link, after they have gone here. They may look like one that it keeps; and so
         // does one that was removed by a command, which stays here until what hides it goes.
         let is_down = |hop: &RouteHop| links.is_down(hop.link);
-        let may_be_kept = hops.is_some_and(|hops| hops.iter().all(is_down));
-        let kept = if may_be_kept { kept(routes.at(placed.prefix)) } else { Vec::new() };
-        let is_it = |entry: &StoredRoute| is_same(entry, &placed.route, hops, sets) && !kept.contains(entry);
-        let Some(gone) = routes.remove(placed.prefix, is_it) else { return false };
-        self.lost(placed.table, placed.prefix, &gone, sets);
-        self.changed(placed.table, placed.prefix, placed.at_once);
+        let may_be_kept = matches!(gone.does, GoneAction::Hops(hops) if hops.iter().all(is_down));
+        let kept = if may_be_kept { kept(routes.at(gone.prefix)) } else { Vec::new() };
+        let is_it = |entry: &StoredRoute| gone.is(entry, sets) && !kept.contains(entry);
+        let Some(entry) = routes.remove(gone.prefix, is_it) else { return false };
+        self.lost(gone.table, gone.prefix, &entry, sets);
+        self.changed(gone.table, gone.prefix, gone.at_once);
         true
     }
 
@@ -419,16 +434,18 @@ pub(super) fn holds(hops: &[RouteHop], hop: &RouteHop) -> bool {
     hops.iter().any(|known| name(known) == name(hop))
 }
 
-fn is_same(known: &StoredRoute, gone: &StoredRoute, hops: Option<&[RouteHop]>, sets: &HopSets) -> bool {
-    let beside = (known.metric, known.selective, known.origin) == (gone.metric, gone.selective, gone.origin);
-    let same_hops = |known: &[RouteHop], gone: &[RouteHop]| {
-        known.len() == gone.len() && known.iter().all(|hop| holds(gone, hop))
-    };
-    beside
-        && match (known.set().and_then(|id| sets.hops(id)), hops) {
-            (Some(known), Some(gone)) => same_hops(known, gone),
-            // What hops would do is not looked at, and no action of the route that is gone.
-            (None, Some(_)) => false,
-            (_, None) => known.action == gone.action,
-        }
+impl<A: Address> GoneRoute<'_, A> {
+    /// Whether a route is the one that is gone.
+    fn is(&self, known: &StoredRoute, sets: &HopSets) -> bool {
+        let same_hops = |known: &[RouteHop], gone: &[RouteHop]| {
+            known.len() == gone.len() && known.iter().all(|hop| holds(gone, hop))
+        };
+        (known.metric, known.selective, known.origin) == (self.metric, self.selective, self.origin)
+            && match self.does {
+                GoneAction::Hops(gone) => {
+                    known.set().and_then(|id| sets.hops(id)).is_some_and(|known| same_hops(known, gone))
+                }
+                GoneAction::Other(action) => known.action == action,
+            }
+    }
 }

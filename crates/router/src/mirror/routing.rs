@@ -13,7 +13,7 @@ use crate::route::{
     AnyPrefix, HopSet, LOCAL_TABLE, LinkIndex, MAIN_TABLE, NextHopVia, RouteAction, RouteHop,
 };
 
-use super::family::{self, FamilyRoutes, PlacedRoute};
+use super::family::{self, FamilyRoutes, GoneAction, GoneRoute, PlacedRoute};
 use super::hop_sets::{HopSets, SetId};
 use super::host_routes::HostIndices;
 use super::links::LinkTable;
@@ -101,12 +101,13 @@ impl Routing {
             _ => None,
         };
         let is_known = match hops {
-            // Hops are compared one by one, so they need no set of their own here.
-            Some(_) => self.remove_stored(route, stored_without_set(route), hops, links),
+            Some(hops) => self.remove_stored(route, GoneAction::Hops(hops), links),
             None => {
-                let stored = stored(route, |set| self.sets.acquire((set, is_default(route)), links));
-                let is_known = self.remove_stored(route, stored, None, links);
-                stored.set().into_iter().for_each(|id| self.sets.release(id));
+                let acquire = |set| self.sets.acquire((set, is_default(route)), links);
+                let action = route.action.clone().map(acquire);
+                let is_known = self.remove_stored(route, GoneAction::Other(action), links);
+                let set = if let RouteAction::Forward(id) = action { Some(id) } else { None };
+                set.into_iter().for_each(|id| self.sets.release(id));
                 is_known
             }
         };
@@ -116,17 +117,11 @@ impl Routing {
         is_known
     }
 
-    fn remove_stored(
-        &mut self,
-        route: &RouteEntry,
-        stored: StoredRoute,
-        hops: Option<&[RouteHop]>,
-        links: &LinkTable,
-    ) -> bool {
+    fn remove_stored(&mut self, route: &RouteEntry, does: GoneAction<'_>, links: &LinkTable) -> bool {
         let sets = &mut self.sets;
         match route.prefix {
-            AnyPrefix::Inet(prefix) => self.inet.remove(&placed(route, prefix, stored), hops, links, sets),
-            AnyPrefix::Inet6(prefix) => self.inet6.remove(&placed(route, prefix, stored), hops, links, sets),
+            AnyPrefix::Inet(prefix) => self.inet.remove(&gone(route, prefix, does), links, sets),
+            AnyPrefix::Inet6(prefix) => self.inet6.remove(&gone(route, prefix, does), links, sets),
         }
     }
 
@@ -299,12 +294,8 @@ fn is_default(route: &RouteEntry) -> bool {
 }
 
 fn stored(route: &RouteEntry, acquire: impl FnOnce(HopSet) -> SetId) -> StoredRoute {
-    StoredRoute { action: route.action.clone().map(acquire), ..stored_without_set(route) }
-}
-
-fn stored_without_set(route: &RouteEntry) -> StoredRoute {
     let RouteEntry { metric, selective, origin, .. } = *route;
-    let (action, order) = (RouteAction::Throw, order(route));
+    let (action, order) = (route.action.clone().map(acquire), order(route));
     StoredRoute { metric, action, selective, origin, order, may_hide: false, passed_over: false, dump: 0 }
 }
 
@@ -329,8 +320,16 @@ fn order(route: &RouteEntry) -> HopOrder {
     }
 }
 
-/// Routes of interfaces and static routes do not wait for others.
 fn placed<A: Address>(route: &RouteEntry, prefix: Prefix<A>, stored: StoredRoute) -> PlacedRoute<A> {
-    let at_once = matches!(route.protocol, uapi::RTPROT_KERNEL | uapi::RTPROT_BOOT | uapi::RTPROT_STATIC);
-    PlacedRoute { table: route.table, prefix, route: stored, at_once }
+    PlacedRoute { table: route.table, prefix, route: stored, at_once: is_urgent(route) }
+}
+
+fn gone<'h, A: Address>(route: &RouteEntry, prefix: Prefix<A>, does: GoneAction<'h>) -> GoneRoute<'h, A> {
+    let RouteEntry { table, metric, selective, origin, .. } = *route;
+    GoneRoute { table, prefix, metric, selective, origin, does, at_once: is_urgent(route) }
+}
+
+/// Routes of interfaces and static routes do not wait for others.
+fn is_urgent(route: &RouteEntry) -> bool {
+    matches!(route.protocol, uapi::RTPROT_KERNEL | uapi::RTPROT_BOOT | uapi::RTPROT_STATIC)
 }

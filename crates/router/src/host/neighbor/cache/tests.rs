@@ -277,7 +277,7 @@ fn a_station_that_answers_for_many_addresses_does_not_stop_other_resolutions() {
     for host in 0..capacity {
         assert!(resolves(&mut cache, second(host), on(0, host), packet_of(host, 0)));
     }
-    // The station goes on, and asks for addresses that nobody has.
+    // The station goes on, and asks for addresses that no station has.
     for number in 0..600 {
         let (now, host) = (second(capacity + number), capacity + 2 * number);
         assert!(resolves(&mut cache, now, on(0, host), packet_of(host, 0)));
