@@ -1,7 +1,7 @@
 //! What the filter costs the loop: `cargo run --release -p fullview-plane --example known_flows [FLOWS [MILLISECONDS]]` prints
 //! nanoseconds a packet for writing the frames of UDP flows and forwarding them in bursts of 64, without a filter and with
-//! one rule, which keeps states or not, with and without known flows. The cases take turns of one or more milliseconds, and
-//! the medians count.
+//! one rule, which keeps states or not, with and without known flows, and these with and without vectors. The cases take
+//! turns of one or more milliseconds, and the medians count.
 #![allow(clippy::unwrap_used)]
 
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use fullview_filter::rule::{CompiledRule, RuleAction, StateOptions};
 use fullview_filter::ruleset::{Language, RuleSet, RuleSetParts};
 use fullview_filter::state::WorkerLimits;
+use fullview_filter::state::flow::FlowIsa;
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::burst::{Arena, Burst, Packet};
 use fullview_plane::forward::{BurstFilter, EnforceableRules, Forwarder};
@@ -32,6 +33,7 @@ fn main() {
         let mut cases = [
             ("plain", forwarder(), Vec::new()),
             ("pf", filtered(Language::Pf, keeps(), None), Vec::new()),
+            ("pf, without vectors", scalar(filtered(Language::Pf, keeps(), None)), Vec::new()),
             ("pf, no known flows", filtered(Language::Pf, keeps(), Some(0)), Vec::new()),
             ("ipfw", filtered(Language::Ipfw, keeps(), None), Vec::new()),
             ("ipfw, no known flows", filtered(Language::Ipfw, keeps(), Some(0)), Vec::new()),
@@ -110,6 +112,12 @@ fn filtered(language: Language, state: Option<StateOptions>, flows: Option<usize
     let mut forwarder = forwarder();
     forwarder.set_filter(filter);
     forwarder
+}
+
+/// As on a processor without vector instructions.
+fn scalar(mut filtered: Forwarder) -> Forwarder {
+    filtered.filter_mut().unwrap().parts().1.use_isa(FlowIsa::SCALAR);
+    filtered
 }
 
 fn frames(flows: u32, packet: fn(u32) -> Vec<u8>) -> Vec<Vec<u8>> {

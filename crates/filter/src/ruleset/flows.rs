@@ -14,7 +14,7 @@ pub fn may_learn_flow(worker: &FilterWorker, packet: &Packet, place: usize, ente
     let is_of_kind =
         packet.protocol == UDP || packet.tcp().is_some_and(|segment| tcp::is_plain(segment.flags));
     let is_plain = is_of_kind && !packet.has_options && !packet.is_fragment();
-    is_plain && worker.flows.has_room() && repeats(entering) && repeats(&worker.flows.trace_of(place))
+    is_plain && worker.flows.room() > 0 && repeats(entering) && repeats(&worker.flows.trace_of(place))
 }
 
 /// Learns how the packets of a flow pass both interfaces, from the packet at `place` in the last call of

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::counters::RuleCounters;
 use super::entry::{CONNECTED, ColdState};
-use super::flow::{FamilyFlows, FlowCaches, FlowOffload, PassTrace};
+use super::flow::{FamilyFlows, FlowCaches, FlowIsa, FlowOffload, PassTrace};
 use super::flow_key::FlowKey;
 use super::fragments::FragmentCache;
 use super::hash::split_mix;
@@ -104,7 +104,11 @@ impl FilterWorker {
             rule_states: vec![0; rules],
             rule_sources: vec![0; rules],
             overloads: Vec::with_capacity(MOST_OVERLOADS),
-            flows: FlowCaches::new(flows(limits.states as usize), [(); 4].map(|()| split_mix(&mut random))),
+            flows: FlowCaches::new(
+                flows(limits.states as usize),
+                [(); 4].map(|()| split_mix(&mut random)),
+                FlowIsa::best(),
+            ),
             maps: RuleMaps::new(),
             cursor: 0,
             swept: 0,
@@ -115,9 +119,18 @@ impl FilterWorker {
 
     /// Keeps so many flows of each family whose packets need no rules, or none.
     pub fn keep_flows(&mut self, entries: usize) {
+        self.replace_flows(entries, self.flows.isa());
+    }
+
+    /// Uses this instruction set for known flows instead of the widest, to compare instruction sets with each other.
+    pub fn use_isa(&mut self, isa: FlowIsa) {
+        self.replace_flows(self.flows.room(), isa);
+    }
+
+    fn replace_flows(&mut self, entries: usize, isa: FlowIsa) {
         let keys = [(); 4].map(|()| split_mix(&mut self.random));
         self.end_flows();
-        self.flows = self.flows.resized(entries, keys);
+        self.flows = self.flows.resized(entries, keys, isa);
     }
 
     /// Lets something else forward packets of known flows.

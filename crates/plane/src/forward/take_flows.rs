@@ -9,7 +9,9 @@ use std::ops::{AddAssign, Range};
 
 use fullview_filter::ruleset::{RuleSet, may_renew_flow, renew_flow};
 use fullview_filter::state::FilterWorker;
-use fullview_filter::state::flow::{FamilyFlows, FlowCaches, FlowHash, FlowTime, SoughtFlow};
+use fullview_filter::state::flow::{
+    FamilyFlows, FlowCaches, FlowFinder, FlowHash, FlowLoop, FlowTime, SoughtFlow, WireHasher,
+};
 use fullview_table::{NextHop, prefetch_value};
 
 use super::keys::{BurstPositions, FamilyKeys};
@@ -120,21 +122,10 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
     }
 
     /// Reads the flows, and requests the memory of their entries.
-    #[inline(never)]
     fn find(&mut self, step: Range<usize>) {
         let finder = A::cache(self.filter.worker.flows_mut().0).finder();
-        for (sought, position) in self.sought.flows.iter_mut().zip(self.keys.destinations.positions_in(step))
-        {
-            let seen = A::read(self.packets[usize::from(*position)]);
-            // A branch, as nearly all packets are plain ones.
-            if !seen.is_plain {
-                *sought = SoughtFlow::default();
-                continue;
-            }
-            let hash = finder.hash(&seen.flow);
-            finder.memory(hash).into_iter().for_each(prefetch_value);
-            *sought = SoughtFlow::new(seen.flow, hash, seen.length);
-        }
+        let (positions, packets) = (self.keys.destinations.positions_in(step), self.packets);
+        finder.isa().run(Find { finder, sought: &mut *self.sought.flows, positions, packets });
     }
 
     /// Counts the packets of known flows, except those whose states have to be asked.
@@ -217,6 +208,38 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
             known += 1;
         }
         known
+    }
+}
+
+/// The packets at these positions, whose flows are read.
+struct Find<'b, 'p, A> {
+    finder: FlowFinder<'b, A>,
+    sought: &'b mut [SoughtFlow<A>],
+    positions: &'b [u8],
+    packets: &'b [Packet<'p>],
+}
+
+impl<A: WireFamily> FlowLoop for Find<'_, '_, A> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, hasher: impl WireHasher) {
+        let Find { finder, sought, positions, packets } = self;
+        // So that the loop does not ask for each packet whether there are entries.
+        if finder.is_empty() {
+            return;
+        }
+        for (sought, position) in sought.iter_mut().zip(positions) {
+            let seen = A::read(packets[usize::from(*position)]);
+            // A branch, as nearly all packets are plain ones.
+            if !seen.is_plain {
+                *sought = SoughtFlow::default();
+                continue;
+            }
+            let hash = finder.hash(&seen.flow, hasher);
+            finder.memory(hash).into_iter().for_each(prefetch_value);
+            *sought = SoughtFlow::new(seen.flow, hash, seen.length);
+        }
     }
 }
 

@@ -56,6 +56,13 @@ pub(super) enum Judged {
 
 const UDP_HEADER: u16 = 8;
 
+/// Whether a number is that of UDP or TCP: one test, as packets of both follow each other in any order.
+#[inline(always)]
+fn has_flow(number: u32) -> bool {
+    const FLOWS: u32 = 1 << UDP | 1 << TCP;
+    number < u32::BITS && FLOWS >> number & 1 != 0
+}
+
 impl WireFamily for InetAddresses {
     type Key = u32;
     const HEADER: usize = ipv4::HEADER;
@@ -68,18 +75,20 @@ impl WireFamily for InetAddresses {
         const ADDRESSES: Field<8> = Field(ETHERNET + 12);
         const PORTS: Field<4> = Field(ETHERNET + ipv4::HEADER);
         /// The protocol, and all of the fragment but the bit that forbids fragments and the one that means nothing.
-        const JUDGED: u32 = 0x3fff_00ff;
+        const JUDGED: u32 = 0x00ff_3fff;
+        /// The hops are the uppermost byte.
+        const TWO_HOPS: u32 = 2 << 24;
         let head = slot.head();
         let length = u16::from_be_bytes(LENGTH.get(head));
-        let middle = u32::from_be_bytes(MIDDLE.get(head));
-        let (whole, is_segment) = (middle & JUDGED, middle as u8 == TCP);
-        let is_plain = (head[ETHERNET] == 0x45)
-            & ((whole == UDP.into()) | (whole == TCP.into()))
-            & (middle >> 8 & 0xff > 1)
-            & (length >= ipv4::HEADER as u16 + UDP_HEADER);
+        let middle = u32::from_le_bytes(MIDDLE.get(head)).rotate_left(8);
+        let protocol = middle as u8;
+        let is_plain = has_flow(middle & JUDGED)
+            && middle >= TWO_HOPS
+            && length >= ipv4::HEADER as u16 + UDP_HEADER
+            && head[ETHERNET] == 0x45;
         let addresses = InetAddresses::from_wire(ADDRESSES.get(head));
-        let flow = WireFlow::new(addresses, PORTS.get(head), middle as u8, slot.interface);
-        FlowPacket { flow, length, is_plain, is_segment }
+        let flow = WireFlow::new(addresses, PORTS.get(head), protocol, slot.interface);
+        FlowPacket { flow, length, is_plain, is_segment: protocol == TCP }
     }
 
     fn judged(slot: &Slot) -> Judged {
@@ -108,11 +117,11 @@ impl WireFamily for Inet6Addresses {
         let head = slot.head();
         let [high, low, protocol, hops] = MIDDLE.get(head);
         let payload = u16::from_be_bytes([high, low]);
-        let is_segment = protocol == TCP;
-        let is_plain = ((protocol == UDP) | is_segment) & (hops > 1) & (payload >= UDP_HEADER);
+        let is_plain = has_flow(protocol.into()) && hops > 1 && payload >= UDP_HEADER;
         let addresses = Inet6Addresses::from_wire(ADDRESSES.get(head));
         let flow = WireFlow::new(addresses, PORTS.get(head), protocol, slot.interface);
-        FlowPacket { flow, length: payload.wrapping_add(ipv6::HEADER as u16), is_plain, is_segment }
+        let length = payload.wrapping_add(ipv6::HEADER as u16);
+        FlowPacket { flow, length, is_plain, is_segment: protocol == TCP }
     }
 
     fn judged(slot: &Slot) -> Judged {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fullview_filter::address_table::AddressTable;
 use fullview_filter::ruleset::RuleSetParts;
+use fullview_filter::state::flow::FlowIsa;
 use fullview_filter::state::{StateSummary, WorkerLimits};
 use fullview_plane::adjacency::Adjacency;
 use fullview_plane::forward::{
@@ -370,12 +371,17 @@ fn judged(compared: &mut Compared, frames: &[(u16, Vec<u8>)]) -> Vec<Fate> {
 
 /// Runs the steps with and without known flows, and compares after each step. Returns how many packets were of known flows.
 fn compare(language: usize, states: u32, flows: usize, steps: &[Step]) -> u64 {
+    compare_with(FlowIsa::best(), language, states, flows, steps)
+}
+
+fn compare_with(isa: FlowIsa, language: usize, states: u32, flows: usize, steps: &[Step]) -> u64 {
     NOW.set(1_000_000);
     let (mut routed, sets) = (Routed::new(), rule_sets(language));
     let views = Views::new(view(&routed, 0));
     let limits = WorkerLimits { states, ..WorkerLimits::default() };
     let mut truth = Compared::new(&views, &sets[0], limits, 0);
     let mut fast = Compared::new(&views, &sets[0], limits, flows);
+    fast.forwarder.filter_mut().unwrap().parts().1.use_isa(isa);
     for step in steps {
         match step {
             Step::Burst(packets) => {
@@ -407,9 +413,10 @@ proptest! {
         language in 0_usize..2,
         states in prop_oneof![Just(6_u32), Just(12), Just(200)],
         flows in prop_oneof![Just(16_usize), Just(1000)],
+        isa in prop::sample::select(FlowIsa::available()),
         steps in prop::collection::vec(step(), 1..60),
     ) {
-        compare(language, states, flows, &steps);
+        compare_with(isa, language, states, flows, &steps);
     }
 }
 

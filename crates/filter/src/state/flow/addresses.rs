@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::simd::WireHasher;
 use crate::address::{Address, Family};
 use crate::packet::protocol::TCP;
 use crate::state::flow_key::FlowKey;
@@ -20,8 +21,8 @@ pub trait FlowAddresses: Copy + Eq + Default {
     /// Whether the source is a higher number than the destination, or a lower one.
     fn order(&self) -> Ordering;
 
-    /// Mixes them with secret keys.
-    fn fold(&self, keys: &[u64; 4]) -> u64;
+    /// Their hash with another word.
+    fn hash(&self, word: u64, keys: &[u64; 4], hasher: impl WireHasher) -> u64;
 
     /// Their bytes in order, as little-endian words; those of a short family are followed by zeros.
     fn words(&self) -> [u64; 4];
@@ -57,8 +58,8 @@ impl FlowAddresses for InetAddresses {
     }
 
     #[inline(always)]
-    fn fold(&self, keys: &[u64; 4]) -> u64 {
-        self.0 ^ keys[0]
+    fn hash(&self, word: u64, keys: &[u64; 4], hasher: impl WireHasher) -> u64 {
+        hasher.of_two(keys, [self.0, word])
     }
 
     fn words(&self) -> [u64; 4] {
@@ -117,9 +118,8 @@ impl FlowAddresses for Inet6Addresses {
     }
 
     #[inline(always)]
-    fn fold(&self, keys: &[u64; 4]) -> u64 {
-        let [a, b, c, d] = self.0;
-        fold(a ^ keys[0], b ^ keys[1]).wrapping_add(fold(c ^ keys[2], d ^ keys[3]))
+    fn hash(&self, word: u64, keys: &[u64; 4], hasher: impl WireHasher) -> u64 {
+        hasher.of_five(keys, self.0, word)
     }
 
     fn words(&self) -> [u64; 4] {
@@ -219,24 +219,16 @@ impl<A: FlowAddresses> WireFlow<A> {
         self.addresses == other.addresses && self.without_interface() == other.without_interface()
     }
 
-    /// The hash, which does not depend on the interface. Addresses and ports that follow each other make a lattice of what one
-    /// multiplication gives, of which many points may meet: another one mixes that.
+    /// The hash, which does not depend on the interface.
     #[inline(always)]
-    pub(super) fn hash(&self, keys: &[u64; 4]) -> u64 {
-        fold(fold(self.addresses.fold(keys), self.without_interface() ^ keys[1]), keys[2])
+    pub(super) fn hash(&self, keys: &[u64; 4], hasher: impl WireHasher) -> u64 {
+        self.addresses.hash(self.without_interface(), keys, hasher)
     }
 
     #[inline(always)]
     fn without_interface(&self) -> u64 {
         self.ends << (u64::BITS - INTERFACE)
     }
-}
-
-/// A multiplication whose halves are combined, as in the hash of states.
-#[inline(always)]
-fn fold(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    product as u64 ^ (product >> 64) as u64
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use super::addresses::{FlowAddresses, WireFlow};
 use super::offload::{FlowAccounts, NOT_OFFLOADED, OffloadedPackets};
+use super::simd::{FlowIsa, FlowLoop, WireHasher};
 use crate::state::table::{Hit, StateTable};
 
 /// The stamp of an entry that is no longer valid, older than all others; and its moment.
@@ -198,19 +199,87 @@ impl<A> SoughtFlow<A> {
 pub struct FlowFinder<'c, A> {
     entries: &'c [CachedFlow<A>],
     keys: [u64; 4],
+    isa: FlowIsa,
 }
 
 impl<'c, A: FlowAddresses> FlowFinder<'c, A> {
-    /// The hash of a flow.
+    /// The instruction set whose hash the cache uses.
     #[inline(always)]
-    pub fn hash(&self, flow: &WireFlow<A>) -> FlowHash {
-        FlowHash(flow.hash(&self.keys) as u32)
+    pub fn isa(&self) -> FlowIsa {
+        self.isa
+    }
+
+    /// The hash of a flow, by the hasher of [`Self::isa`].
+    #[inline(always)]
+    pub fn hash(&self, flow: &WireFlow<A>, hasher: impl WireHasher) -> FlowHash {
+        FlowHash(flow.hash(&self.keys, hasher) as u32)
+    }
+
+    /// Whether there are no entries.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// The entry that a flow with this hash most often has, for a prefetch.
     #[inline(always)]
     pub fn memory(&self, hash: FlowHash) -> Option<&'c impl Sized> {
         self.entries.get(hash.first(self.entries.len().wrapping_sub(1)))
+    }
+}
+
+/// Hashes one flow.
+struct HashOne<'c, A> {
+    finder: FlowFinder<'c, A>,
+    flow: &'c WireFlow<A>,
+}
+
+impl<A: FlowAddresses> FlowLoop for HashOne<'_, A> {
+    type Output = FlowHash;
+
+    #[inline(always)]
+    fn run(self, hasher: impl WireHasher) -> FlowHash {
+        self.finder.hash(self.flow, hasher)
+    }
+}
+
+/// See [`FlowCache::count_run`].
+struct CountRun<'c, A, P> {
+    /// A slice, as the compiler cannot know that entries do not overlap the cache.
+    entries: &'c mut [CachedFlow<A>],
+    packets: P,
+    mark: FlowMark,
+}
+
+impl<'p, A, H, P> FlowLoop for CountRun<'_, A, P>
+where
+    A: FlowAddresses + 'p,
+    H: From<u16> + 'p,
+    P: Iterator<Item = (&'p SoughtFlow<A>, &'p mut H)>,
+{
+    type Output = FlowSum;
+
+    #[inline(always)]
+    fn run(self, _: impl WireHasher) -> FlowSum {
+        let CountRun { entries, packets, mark } = self;
+        let (mask, mut all) = (entries.len().wrapping_sub(1), FlowSum::default());
+        for (SoughtFlow { flow, hash, packet }, next_hop) in packets {
+            let first = entries.get_mut(hash.first(mask)).filter(|entry| entry.flow == *flow);
+            let entry = match first {
+                Some(entry) => entry,
+                // The second entry's memory was not asked for: only a packet that may be counted waits for it.
+                None if packet.0 == 0 => break,
+                None => match entries.get_mut(hash.second(mask)) {
+                    Some(entry) if entry.flow == *flow => entry,
+                    _ => break,
+                },
+            };
+            let (Some(sum), true) = (entry.sum.plus(*packet), entry.mark == mark) else { break };
+            entry.sum = sum;
+            *next_hop = H::from(entry.next_hop);
+            all = FlowSum(all.0.wrapping_add(packet.0));
+        }
+        all
     }
 }
 
@@ -224,12 +293,13 @@ pub struct FlowCache<A> {
     /// Those of this burst, in their order.
     renewals: Vec<Renewal>,
     keys: [u64; 4],
+    isa: FlowIsa,
 }
 
 impl<A: FlowAddresses> FlowCache<A> {
     /// An empty cache for so many flows, with secret keys: none, or a power of two from
     /// 16 to 32,768.
-    pub(super) fn new(entries: usize, keys: [u64; 4]) -> Self {
+    pub(super) fn new(entries: usize, keys: [u64; 4], isa: FlowIsa) -> Self {
         let entries = if entries == 0 { 0 } else { entries.next_power_of_two().clamp(FEWEST, MOST) };
         let (flow, mark, sum) = (WireFlow::default(), FlowMark::new(NEVER, 0), FlowSum::default());
         let basis = FlowBasis { states: [None; 2], stamp: NEVER, last: 0, offloaded: NOT_OFFLOADED };
@@ -239,12 +309,13 @@ impl<A: FlowAddresses> FlowCache<A> {
             used: Vec::with_capacity(entries),
             renewals: Vec::with_capacity(MOST_RENEWALS.min(2 * entries)),
             keys,
+            isa,
         }
     }
 
-    /// Whether it keeps flows at all.
-    pub(super) fn has_room(&self) -> bool {
-        !self.entries.is_empty()
+    /// How many flows it keeps at most.
+    pub(super) fn room(&self) -> usize {
+        self.entries.len()
     }
 
     /// Whether nothing was ever learned, as it never is without room.
@@ -254,9 +325,8 @@ impl<A: FlowAddresses> FlowCache<A> {
     }
 
     /// The hash of a flow.
-    #[inline(always)]
     pub fn hash(&self, flow: &WireFlow<A>) -> FlowHash {
-        self.finder().hash(flow)
+        self.isa.run(HashOne { finder: self.finder(), flow })
     }
 
     #[inline(always)]
@@ -267,12 +337,12 @@ impl<A: FlowAddresses> FlowCache<A> {
     /// What finds the memory of entries.
     #[inline(always)]
     pub fn finder(&self) -> FlowFinder<'_, A> {
-        FlowFinder { entries: &self.entries, keys: self.keys }
+        FlowFinder { entries: &self.entries, keys: self.keys, isa: self.isa }
     }
 
     /// Counts the first packets, as long as each is of a flow whose entry is valid at this moment and names this list of rules;
     /// and notes their next hops. Returns how many they are, and their bytes.
-    #[inline(always)]
+    #[inline]
     pub fn count_run<'p, H: From<u16> + 'p>(
         &mut self,
         packets: impl Iterator<Item = (&'p SoughtFlow<A>, &'p mut H)>,
@@ -281,28 +351,8 @@ impl<A: FlowAddresses> FlowCache<A> {
     where
         A: 'p,
     {
-        let (mask, mark, mut all) = (self.mask(), FlowMark::new(moment, rules), FlowSum::default());
-        // A slice, as the compiler cannot know that entries do not overlap the cache.
-        let entries = &mut *self.entries;
-        for (SoughtFlow { flow, hash, packet }, next_hop) in packets {
-            let mut place = hash.first(mask);
-            if entries.get(place).is_none_or(|entry| entry.flow != *flow) {
-                // The second entry's memory was not asked for: only a packet that may be counted waits for it.
-                if packet.0 == 0 {
-                    break;
-                }
-                place = hash.second(mask);
-            }
-            let Some(entry) = entries.get_mut(place) else { break };
-            let Some(sum) = entry.sum.plus(*packet) else { break };
-            if !(entry.flow == *flow && entry.mark == mark) {
-                break;
-            }
-            entry.sum = sum;
-            *next_hop = H::from(entry.next_hop);
-            all = FlowSum(all.0.wrapping_add(packet.0));
-        }
-        all
+        let mark = FlowMark::new(moment, rules);
+        self.isa.run(CountRun { entries: &mut self.entries, packets, mark })
     }
 
     /// Both places where the entry of a flow may be.
@@ -547,7 +597,7 @@ impl<A: FlowAddresses> FlowCache<A> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::addresses::InetAddresses;
+    use super::super::addresses::{Inet6Addresses, InetAddresses};
     use super::super::counted_rules::CountedRules;
     use super::*;
     use crate::state::hash::split_mix;
@@ -555,15 +605,15 @@ mod tests {
     const TIME: FlowTime = FlowTime { stamp: 2, now: 1000, moment: 2 };
 
     /// How many flows have no place in a cache with these keys.
-    fn without_place(flows: &[WireFlow<InetAddresses>], keys: [u64; 4]) -> usize {
+    fn without_place<A: FlowAddresses>(flows: &[WireFlow<A>], keys: [u64; 4], isa: FlowIsa) -> usize {
         let (mut states, mut rules) = (StateTable::new(1, 1), CountedRules::new());
         let mut accounts = FlowAccounts { states: &mut states, rules: &mut rules, offload: None };
-        let mut cache = FlowCache::new(MOST, keys);
+        let mut cache = FlowCache::new(MOST, keys, isa);
         for flow in flows {
             let new = LearnedFlow { flow: *flow, states: [None; 2], time: TIME, next_hop: 1, rules: 0 };
             cache.learn(new, 1, &mut accounts);
         }
-        let is_known = |flow: &&WireFlow<InetAddresses>| {
+        let is_known = |flow: &&WireFlow<A>| {
             cache.find(cache.hash(flow), flow).is_some_and(|place| cache.is_fresh(place, TIME.moment))
         };
         flows.len() - flows.iter().filter(is_known).count()
@@ -592,7 +642,7 @@ mod tests {
     fn packets_from_before_and_after_a_full_sum_are_taken_back() {
         let (mut states, mut rules) = (StateTable::new(1, 1), CountedRules::new());
         let mut accounts = FlowAccounts { states: &mut states, rules: &mut rules, offload: None };
-        let mut cache = FlowCache::new(16, [1, 2, 3, 4]);
+        let mut cache = FlowCache::new(16, [1, 2, 3, 4], FlowIsa::best());
         let flow = flow([198, 18, 0, 1], [198, 19, 0, 1], 2000);
         let new = LearnedFlow { flow, states: [None; 2], time: TIME, next_hop: 1, rules: 0 };
         cache.learn(new, 1, &mut accounts);
@@ -616,26 +666,38 @@ mod tests {
         WireFlow::new(InetAddresses::from_wire([a, b, c, d, e, f, g, h]), [high, low, 7, 208], 17, 1)
     }
 
-    #[test]
-    fn nearly_all_flows_have_a_place_however_their_addresses_follow_each_other() {
-        let (mut random, numbers) = (12, 0..5000_u16);
-        let byte = |number: u16| number as u8;
-        let kinds: [Vec<_>; 3] = [
-            numbers
-                .clone()
-                .map(|n| flow([198, 18, 10, byte(n % 20)], [198, 19, 10, byte(n / 20)], 2000))
-                .collect(),
-            numbers
-                .clone()
-                .map(|n| flow([198, 18, 10, byte(n % 16)], [198, 19, 10, 1], 1024 + n / 16))
-                .collect(),
-            numbers.map(|n| flow([198, 18, 0, 1], [198, 19, byte(n >> 8), byte(n)], 2000)).collect(),
-        ];
-        for _ in 0..8 {
-            let keys = [(); 4].map(|()| split_mix(&mut random));
-            for flows in &kinds {
-                assert!(without_place(flows, keys) <= 3, "{keys:?}");
+    fn flow6(net: u16, host: u16, port: u16) -> WireFlow<Inet6Addresses> {
+        let [[a, b], [c, d]] = [net, host].map(u16::to_be_bytes);
+        let mut addresses = [0; 32];
+        addresses[..8].copy_from_slice(&[0x20, 1, 0, 2, 0, 0, a, b]);
+        addresses[16..24].copy_from_slice(&[0x20, 1, 0, 2, 0, 0x80, 0, 0]);
+        addresses[30..].copy_from_slice(&[c, d]);
+        let [high, low] = port.to_be_bytes();
+        WireFlow::new(Inet6Addresses::from_wire(addresses), [high, low, 7, 208], 17, 1)
+    }
+
+    /// Adds flows with each instruction set and several keys.
+    fn each_has_a_place<A: FlowAddresses>(flows: &[WireFlow<A>]) {
+        for isa in FlowIsa::available() {
+            let mut random = 12;
+            for _ in 0..16 {
+                let keys = [(); 4].map(|()| split_mix(&mut random));
+                assert!(without_place(flows, keys, isa) <= 3, "{} {keys:?}", isa.name());
             }
         }
+    }
+
+    #[test]
+    fn nearly_all_flows_have_a_place_however_their_addresses_follow_each_other() {
+        let numbers = 0..5000_u16;
+        let kinds: [fn(u16) -> WireFlow<InetAddresses>; 3] = [
+            |n| flow([198, 18, 10, (n % 20) as u8], [198, 19, 10, (n / 20) as u8], 2000),
+            |n| flow([198, 18, 10, (n % 16) as u8], [198, 19, 10, 1], 1024 + n / 16),
+            |n| flow([198, 18, 0, 1], [198, 19, (n >> 8) as u8, n as u8], 2000),
+        ];
+        kinds.iter().for_each(|kind| each_has_a_place(&numbers.clone().map(kind).collect::<Vec<_>>()));
+        let kinds: [fn(u16) -> WireFlow<Inet6Addresses>; 3] =
+            [|n| flow6(n % 20, n / 20, 2000), |n| flow6(n % 16, 1, 1024 + n / 16), |n| flow6(0, n, 2000)];
+        kinds.iter().for_each(|kind| each_has_a_place(&numbers.clone().map(kind).collect::<Vec<_>>()));
     }
 }

@@ -6,6 +6,7 @@ use super::addresses::{FlowAddresses, Inet6Addresses, InetAddresses, WireFlow};
 use super::cache::{FlowCache, FlowStates, FlowTime, LearnedFlow};
 use super::counted_rules::CountedRules;
 use super::offload::{FlowAccounts, FlowOffload};
+use super::simd::FlowIsa;
 use super::trace::PassTrace;
 use crate::address::Family;
 use crate::packet::Packet;
@@ -66,10 +67,10 @@ impl FamilyFlows for Inet6Addresses {
 
 impl FlowCaches {
     /// Room for so many flows of each family, with secret keys.
-    pub fn new(entries: usize, keys: [u64; 4]) -> Self {
+    pub fn new(entries: usize, keys: [u64; 4], isa: FlowIsa) -> Self {
         FlowCaches {
-            inet: FlowCache::new(entries, keys),
-            inet6: FlowCache::new(entries, keys),
+            inet: FlowCache::new(entries, keys, isa),
+            inet6: FlowCache::new(entries, keys, isa),
             counted: CountedRules::new(),
             trace: PassTrace::START,
             traces: vec![PassTrace::START; MOST_TRACES].into(),
@@ -81,8 +82,8 @@ impl FlowCaches {
     }
 
     /// Empty caches with other room and keys. No flow of these is forwarded elsewhere any more.
-    pub(crate) fn resized(&self, entries: usize, keys: [u64; 4]) -> FlowCaches {
-        FlowCaches { offload: self.offload.clone(), ..FlowCaches::new(entries, keys) }
+    pub(crate) fn resized(&self, entries: usize, keys: [u64; 4], isa: FlowIsa) -> FlowCaches {
+        FlowCaches { offload: self.offload.clone(), ..FlowCaches::new(entries, keys, isa) }
     }
 
     /// Lets something else forward packets of flows.
@@ -99,9 +100,14 @@ impl FlowCaches {
         (&mut self.inet, &mut self.inet6, accounts)
     }
 
-    /// Whether flows are kept at all.
-    pub(crate) fn has_room(&self) -> bool {
-        self.inet.has_room()
+    /// For how many flows of each family there is room.
+    pub(crate) fn room(&self) -> usize {
+        self.inet.room()
+    }
+
+    /// The instruction set that finds flows.
+    pub(crate) fn isa(&self) -> FlowIsa {
+        self.inet.finder().isa()
     }
 
     /// Another number for what the routes of a table and family are now.

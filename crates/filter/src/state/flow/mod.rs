@@ -18,10 +18,12 @@ mod cache;
 mod caches;
 mod counted_rules;
 mod offload;
+mod simd;
 mod trace;
 
 pub use addresses::{FlowAddresses, FlowMarks, FlowWords, Inet6Addresses, InetAddresses, WireFlow};
 pub use cache::{FlowCache, FlowFinder, FlowHash, FlowSum, FlowTime, SoughtFlow};
 pub use caches::{FamilyFlows, FlowCaches, FlowRoute};
 pub use offload::{FlowOffload, OffloadedPackets};
+pub use simd::{FlowIsa, FlowLoop, WireHasher};
 pub use trace::PassTrace;
