@@ -5,8 +5,9 @@
 //!
 //! A campaign is the main job, shortened: the forwarding loop in memory with `dpdk_lpm4`, once as the baseline, once more
 //! under another name (a difference would be a false alarm), and once slowed down: after each of its slices the thread
-//! spends a share of the slice's time without forwarding, which counts as its time. The hidden copy of the baseline runs as
-//! in every campaign. `--example neighbour` beside it disturbs the machine.
+//! spends a share of the router's time in it without forwarding, which counts as its time. The router's time is what is left
+//! of the slice's without what the loop without a router took for as many packets. The hidden copy of the baseline runs as in
+//! every campaign. `--example neighbour` beside it disturbs the machine.
 
 // An example fails by panicking.
 #![allow(clippy::unwrap_used)]
@@ -41,7 +42,7 @@ struct Args {
     /// Seconds that each router is measured in a block
     #[arg(long, default_value_t = 0.1)]
     seconds: f64,
-    /// By how much the slowed router is slower, in percent
+    /// By how much longer the slowed router takes for a packet, generator and receiver left out, in percent
     #[arg(long, default_value_t = 2.0)]
     slower: f64,
 }
@@ -131,7 +132,7 @@ impl Bench<Settings> for SlowedBench {
         let SlowedBench { router, share } = self;
         let slowed: Vec<bool> = members.iter().map(is_slowed).collect();
         router.panel(members, family, seed, &mut |panel| {
-            work(&mut SlowedPanel { panel, slowed: &slowed, share: *share })
+            work(&mut SlowedPanel { panel, slowed: &slowed, share: *share, bed: None })
         })
     }
 
@@ -145,6 +146,13 @@ struct SlowedPanel<'p> {
     /// Whether each member is slowed down.
     slowed: &'p [bool],
     share: f64,
+    /// The last slice of the loop without a router.
+    bed: Option<Slice>,
+}
+
+/// The time of the router in a slice, by a slice of the loop without one.
+fn router_time(slice: &Slice, bed: &Slice) -> Duration {
+    slice.time.saturating_sub(bed.time.mul_f64(slice.counted as f64 / bed.counted as f64))
 }
 
 impl Panel for SlowedPanel<'_> {
@@ -170,9 +178,19 @@ impl Panel for SlowedPanel<'_> {
 
     fn slice(&mut self, arm: Arm, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
         let slice = self.panel.slice(arm, lead_in, length)?;
-        let is_slowed = matches!(arm, Arm::Member(member) if self.slowed[member]);
-        let idle = if is_slowed { spent(slice.time.mul_f64(self.share)) } else { Duration::ZERO };
-        Ok(Slice { time: slice.time + idle, ..slice })
+        match arm {
+            Arm::Control(_) => self.bed = Some(slice),
+            Arm::Member(member) if self.slowed[member] => {
+                let bed = match self.bed {
+                    Some(bed) => bed,
+                    None => self.panel.slice(Arm::Control(0), lead_in, length)?,
+                };
+                let idle = spent(router_time(&slice, &bed).mul_f64(self.share));
+                return Ok(Slice { time: slice.time + idle, ..slice });
+            }
+            Arm::Member(_) => {}
+        }
+        Ok(slice)
     }
 
     fn findings(&mut self, member: usize) -> Findings {
