@@ -82,10 +82,10 @@ impl WireFamily for InetAddresses {
         let length = u16::from_be_bytes(LENGTH.get(head));
         let middle = u32::from_le_bytes(MIDDLE.get(head)).rotate_left(8);
         let protocol = middle as u8;
-        let is_plain = has_flow(middle & JUDGED)
+        let is_plain = head[ETHERNET] == 0x45
             && middle >= TWO_HOPS
             && length >= ipv4::HEADER as u16 + UDP_HEADER
-            && head[ETHERNET] == 0x45;
+            && has_flow(middle & JUDGED);
         let addresses = InetAddresses::from_wire(ADDRESSES.get(head));
         let flow = WireFlow::new(addresses, PORTS.get(head), protocol, slot.interface);
         FlowPacket { flow, length, is_plain, is_segment: protocol == TCP }
