@@ -6,14 +6,15 @@ use super::filter::warning::warn;
 use super::show::connect;
 use super::{Exit, host_facts};
 use crate::args::operations::{CheckConfigArgs, ReloadArgs};
+use anyhow::Context;
 use fullview_filter::interfaces::UnknownInterface;
 use fullview_filter::pf::files::FileSystem;
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::wire::ethernet::Mac;
-use fullview_router::config;
 use fullview_router::control::request::Request;
 use fullview_router::daemon::check_filter;
 use fullview_router::filter::{self, FilterOptions};
+use fullview_router::{bypass, config};
 
 /// Prints the router's answer, which says what is in force.
 pub fn reload(args: &ReloadArgs) -> anyhow::Result<Exit> {
@@ -22,8 +23,9 @@ pub fn reload(args: &ReloadArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Checks rules for these interfaces of this host.
-fn check_filter_of_kernel(rules: &FilterOptions, names: &[String]) -> anyhow::Result<Vec<UnknownInterface>> {
+/// Checks rules for these ports of this host and their VLANs, which are the interfaces that a router beside its kernel has.
+fn check_filter_of_kernel(rules: &FilterOptions, ports: &[String]) -> anyhow::Result<Vec<UnknownInterface>> {
+    let vlans = bypass::vlans(ports).context("cannot list the VLANs of this host")?;
     let facts = host_facts::read()?;
     let addresses = |name: &String| {
         let interface = facts.interfaces.iter().find(|interface| interface.name == *name);
@@ -35,7 +37,7 @@ fn check_filter_of_kernel(rules: &FilterOptions, names: &[String]) -> anyhow::Re
         addresses: addresses(name),
         ..Interface::new(0, Mac::default())
     };
-    let interfaces: Vec<Interface> = names.iter().map(interface).collect();
+    let interfaces: Vec<Interface> = ports.iter().chain(&vlans).map(interface).collect();
     Ok(filter::compile(rules, &FileSystem::default(), &interfaces)?.unknown)
 }
 

@@ -77,6 +77,15 @@ pub fn fenced_ports() -> io::Result<Vec<String>> {
     nftables::fenced_ports()
 }
 
+/// The names of the VLANs of these ports.
+///
+/// # Errors
+///
+/// The kernel does not list its interfaces.
+pub fn vlans(ports: &[String]) -> io::Result<Vec<String>> {
+    vlans::of(ports)
+}
+
 /// The disciplines that shape what leaves by these interfaces, as text for the operator.
 ///
 /// # Errors
