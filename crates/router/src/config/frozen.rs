@@ -27,6 +27,7 @@ pub fn frozen_differences(old: &RouterConfig, new: &RouterConfig) -> Vec<String>
         ("filter", old.filter.is_some() != new.filter.is_some()),
         ("filter.language", filters.is_some_and(|(old, new)| old.language != new.language)),
         ("filter.states", filters.is_some_and(|(old, new)| old.states != new.states)),
+        ("filter.kernel-flows", filters.is_some_and(|(old, new)| old.kernel_flows != new.kernel_flows)),
         // Rules know interfaces by numbers, and the rules in force know those of the start.
         (
             "interface (with a filter)",

@@ -116,4 +116,8 @@ fn a_reload_may_change_some_keys_and_not_others() {
     let other =
         parse("[router]\ninterfaces = [\"eth1\"]\nworkers = 2\n[control]\nname = \"edge\"\n").unwrap();
     assert_eq!(frozen_differences(&before, &other), ["router.interfaces", "router.workers", "control"]);
+    let filter = |keys: &str| {
+        parse(&format!("{SMALL}[filter]\nlanguage = \"pf\"\nfile = \"pf.conf\"\n{keys}")).unwrap()
+    };
+    assert_eq!(frozen_differences(&filter(""), &filter("kernel-flows = 0\n")), ["filter.kernel-flows"]);
 }
