@@ -91,6 +91,7 @@ fn many_rules_are_shown_in_pages_and_the_first_have_metrics() {
     assert!(page.contains("\"rules\":[]"), "clients may ask from any number on: {page}");
     let answer = converse(&metrics, b"GET /metrics HTTP/1.1\r\nHost: router\r\n\r\n", true);
     let page = exposition::check(answer.split_once("\r\n\r\n").unwrap().1);
+    assert_eq!(page.value("fullview_filter_answers", &[]), 1.0);
     assert_eq!(page.value("fullview_filter_rules", &[]), 2503.0);
     assert_eq!(page.value("fullview_filter_states", &[]), 2.0);
     assert!(page.value("fullview_filter_packets_total", &[]) >= 4.0);

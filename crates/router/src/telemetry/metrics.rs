@@ -20,8 +20,8 @@ pub struct Scrape {
     pub counters: status::CountersStatus,
     pub fibs: Vec<status::FibStatus>,
     pub neighbors: Vec<status::NeighborStatus>,
-    /// The filter, if there is one, with the rules that have metrics of their own.
-    pub filter: Option<FilterStatus>,
+    /// The filter, if there is one, with the rules that have metrics of their own, or why its worker does not answer.
+    pub filter: Option<Result<FilterStatus, String>>,
     /// How many events there have been since the router started.
     pub events: u64,
 }
@@ -45,7 +45,7 @@ impl Collector for Scrape {
         self.reasons(&mut page)?;
         self.workers(&mut page)?;
         self.fibs(&mut page)?;
-        self.filter.iter().try_for_each(|filter| filter_metrics(filter, &mut page))?;
+        self.filter(&mut page)?;
         self.others(&mut page)
     }
 }
@@ -172,6 +172,13 @@ impl Scrape {
         page.counts("host", "What the router's own host did, in a router without a kernel", host)
     }
 
+    fn filter(&self, page: &mut Page<'_>) -> fmt::Result {
+        let Some(filter) = &self.filter else { return Ok(()) };
+        let help = "Whether the worker of the filter answers: 1 or 0; only then there are metrics of the filter";
+        page.gauges("filter_answers", help, vec![(Labels::new(), u64::from(filter.is_ok()))])?;
+        filter.iter().try_for_each(|filter| filter_metrics(filter, page))
+    }
+
     fn others(&self, page: &mut Page<'_>) -> fmt::Result {
         let mut states: BTreeMap<String, u64> = BTreeMap::from([("stale".into(), 0), ("usable".into(), 0)]);
         self.neighbors.iter().for_each(|neighbor| *states.entry(neighbor.state.clone()).or_default() += 1);
@@ -183,5 +190,20 @@ impl Scrape {
             "Events since the router started; `fullview show events` lists the last",
             vec![(Labels::new(), self.events)],
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_that_does_not_answer_leaves_out_its_own_metrics_only() {
+        let page = |filter| encode(Scrape { filter, events: 7, ..Scrape::default() });
+        let (without, silent) = (page(None), page(Some(Err("its worker does not run".into()))));
+        assert!(!without.contains("filter_answers"), "{without}");
+        assert!(silent.contains("fullview_filter_answers{} 0"), "{silent}");
+        assert!(silent.contains("fullview_events_total{} 7"), "{silent}");
+        assert!(!silent.contains("fullview_filter_states"), "{silent}");
     }
 }
