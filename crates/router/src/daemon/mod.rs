@@ -74,7 +74,7 @@ use engine_choice::ChosenEngine;
 pub use engine_choice::{EngineChoice, EngineInUse};
 pub use error::DaemonError;
 pub use event_log::is_rebuild;
-pub use filter_handle::FilterUnanswered;
+pub use filter_handle::{FilterUnanswered, FilterUnsettled};
 pub use interface_lock::{InterfaceLocks, lock};
 use kernel_filter::UnfencedFilter;
 use kernel_source::KernelSource;

@@ -1,6 +1,7 @@
 //! Reloads the configuration file while the router runs.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 
@@ -10,7 +11,7 @@ use nix::sys::signalfd::SignalFd;
 
 use super::error::OperationsError;
 use crate::config::{self, RouterConfig, frozen_differences, live_options};
-use crate::daemon::QueryHandle;
+use crate::daemon::{FilterUnsettled, QueryHandle};
 use crate::error::message;
 use crate::events::{EventKind, RecentEvents};
 use crate::filter::{self, CompiledFilter};
@@ -67,15 +68,24 @@ impl Reloader {
         let applied = applied.map_err(|error| error.to_string())?;
         applied.map_err(|error| format!("{}: {error}", self.path.display()))?;
         *current = new;
-        for text in unknown.iter().map(|unknown| format!("filter: {unknown}")) {
-            log::warning(&text);
-            events.record(EventKind::Warning, text);
-        }
-        if let Some(filter) = &filter {
-            filter.handle.settle().map_err(|error| error.to_string())?;
-        }
-        Ok(format!("{} is in force", self.path.display()))
+        unknown.iter().for_each(|unknown| warn(events, unknown));
+        let settled = filter.as_ref().map_or(Ok(()), |filter| filter.handle.settle());
+        let late = settled.err();
+        late.iter().for_each(|late| warn(events, late));
+        Ok(in_force(&self.path, late))
     }
+}
+
+fn warn(events: &RecentEvents, about_filter: impl fmt::Display) {
+    let text = format!("filter: {about_filter}");
+    log::warning(&text);
+    events.record(EventKind::Warning, text);
+}
+
+/// The file is in force also while no worker runs to take the rules.
+fn in_force(path: &Path, late: Option<FilterUnsettled>) -> String {
+    let rules = late.map(|late| format!(", except the rules of the filter: {late}")).unwrap_or_default();
+    format!("{} is in force{rules}", path.display())
 }
 
 /// Reads the rules of the filter, if there is one. The caller has locked changes of the filter. They are compiled here, not in

@@ -174,7 +174,8 @@ impl Scrape {
 
     fn filter(&self, page: &mut Page<'_>) -> fmt::Result {
         let Some(filter) = &self.filter else { return Ok(()) };
-        let help = "Whether the worker of the filter answers: 1 or 0; only then there are metrics of the filter";
+        let help =
+            "Whether the worker of the filter answers: 1 or 0; only then there are metrics of the filter";
         page.gauges("filter_answers", help, vec![(Labels::new(), u64::from(filter.is_ok()))])?;
         filter.iter().try_for_each(|filter| filter_metrics(filter, page))
     }
