@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use fullview_plane::observed::ObservedPacket;
 use fullview_plane::trace::capture::{CaptureError, CommentedCapture};
@@ -21,6 +21,8 @@ use crate::options::CaptureOptions;
 
 /// How often notes are fetched. If the router is killed, the notes of this time are lost.
 const TICK: Duration = Duration::from_millis(50);
+
+const SECOND_NANOS: u128 = 1_000_000_000;
 
 /// The file of a capture, open.
 pub struct DropFile {
@@ -130,7 +132,8 @@ impl DropCapture {
         let session = hub.watch(Arc::new(TraceRequest::new(PacketFilter::default(), true, first)));
         let session = session.ok_or(OperationsError::TooManyWatches)?;
         let (end, ended) = sync_channel(0);
-        let mut writer = DropWriter { file, ports, session, written: 0, missed: 0 };
+        let pace = Pace::new(first, Instant::now());
+        let mut writer = DropWriter { file, ports, session, pace, written: 0, missed: 0 };
         let thread = Builder::new().name("capture".into()).spawn(move || {
             let mut goes_on = true;
             while goes_on {
@@ -151,10 +154,34 @@ impl Drop for DropCapture {
     }
 }
 
+/// How many packets may be written as time goes on.
+struct Pace {
+    per_second: u64,
+    /// The time for which packets were granted.
+    granted_until: Instant,
+}
+
+impl Pace {
+    fn new(per_second: u64, now: Instant) -> Pace {
+        Pace { per_second, granted_until: now }
+    }
+
+    /// How many more packets the time since the last call allows. The time of a part of a packet counts in a later call.
+    fn more(&mut self, now: Instant) -> u64 {
+        let nanos = now.saturating_duration_since(self.granted_until).as_nanos();
+        let more = nanos * u128::from(self.per_second) / SECOND_NANOS;
+        if more > 0 {
+            self.granted_until += Duration::from_nanos((more * SECOND_NANOS).div_ceil(self.per_second.into()) as u64);
+        }
+        more.try_into().unwrap_or(u64::MAX)
+    }
+}
+
 struct DropWriter {
     file: DropFile,
     ports: Vec<String>,
     session: WatchSession,
+    pace: Pace,
     written: u64,
     missed: u64,
 }
@@ -162,11 +189,10 @@ struct DropWriter {
 impl DropWriter {
     /// Writes the notes since the last call; returns whether the file takes more.
     fn write_notes(&mut self) -> bool {
-        let per_second = self.file.options.packets_per_second;
-        let share = per_second.saturating_mul(TICK.as_millis() as u64).div_ceil(1000);
         let (notes, missed) = self.session.fetch();
         self.missed += missed;
-        self.session.watch().refill(share, per_second);
+        let more = self.pace.more(Instant::now());
+        self.session.watch().refill(more, self.pace.per_second);
         match notes.iter().try_for_each(|note| self.write(note)) {
             Ok(()) => true,
             Err(error) => {
@@ -254,6 +280,17 @@ mod tests {
         new.take_name();
         drop(new);
         assert_eq!((content() == b"of the running router", beside.exists()), (false, false));
+    }
+
+    #[test]
+    fn no_more_packets_are_granted_than_a_second_has() {
+        for per_second in [0, 1, 7, 10, 30, 1000, 123_457, u64::MAX >> 8] {
+            let begin = Instant::now();
+            let mut pace = Pace::new(per_second, begin);
+            let granted: u64 = (1..=200).map(|tick| pace.more(begin + tick * TICK)).sum();
+            assert!(granted.abs_diff(10 * per_second) <= 1 + (per_second >> 20), "{per_second}: {granted}");
+            assert!(granted <= 10 * per_second, "{per_second}: {granted}");
+        }
     }
 
     #[test]
