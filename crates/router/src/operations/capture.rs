@@ -171,7 +171,8 @@ impl Pace {
         let nanos = now.saturating_duration_since(self.granted_until).as_nanos();
         let more = nanos * u128::from(self.per_second) / SECOND_NANOS;
         if more > 0 {
-            self.granted_until += Duration::from_nanos((more * SECOND_NANOS).div_ceil(self.per_second.into()) as u64);
+            self.granted_until +=
+                Duration::from_nanos((more * SECOND_NANOS).div_ceil(self.per_second.into()) as u64);
         }
         more.try_into().unwrap_or(u64::MAX)
     }

@@ -24,7 +24,7 @@ impl IpfixExporter {
         IpfixExporter { rate, collector: Collector::new(address), sequence: 0, waiting: Message::default() }
     }
 
-    /// Leaves out a sample of an interface without a number, which is gone.
+    /// Leaves out a sample of an interface without a number, which is gone; its port counts it.
     pub fn add_sample(&mut self, ports: &SampledPorts, sample: &PacketSample) {
         let Some(ingress) = ports.index(sample.port) else { return };
         self.push(ipfix::packet(&PacketReport {

@@ -90,6 +90,9 @@ impl Exporter {
     }
 
     fn add_samples(&mut self, samples: &[PacketSample]) {
+        if !samples.is_empty() {
+            self.ports.find_indices_again();
+        }
         for sample in samples {
             self.ports.count(sample);
             self.sflow.iter_mut().for_each(|sflow| sflow.add_sample(&self.ports, sample));

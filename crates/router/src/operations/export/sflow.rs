@@ -45,7 +45,7 @@ impl SflowExporter {
         }
     }
 
-    /// Leaves out a sample of an interface without a number, which is gone.
+    /// Leaves out a sample of an interface without a number, which is gone; its port counts it.
     pub fn add_sample(&mut self, ports: &SampledPorts, sample: &PacketSample) {
         let place = usize::from(sample.port);
         let (Some(port), Some(sequences)) = (ports.port(sample.port), self.sequences.get_mut(place)) else {
