@@ -1,6 +1,7 @@
 //! `fullview reload` and `fullview check-config`.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use super::filter::warning::warn;
 use super::show::connect;
@@ -16,9 +17,14 @@ use fullview_router::daemon::check_filter;
 use fullview_router::filter::{self, FilterOptions};
 use fullview_router::{bypass, config};
 
+/// How long the router may take: it reads a feed of a million routes, and applies them.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
 /// Prints the router's answer, which says what is in force.
 pub fn reload(args: &ReloadArgs) -> anyhow::Result<Exit> {
-    let answer: String = connect(&args.router)?.ask(&Request::Reload)?;
+    let mut client = connect(&args.router)?;
+    client.wait_for(TIMEOUT)?;
+    let answer: String = client.ask(&Request::Reload)?;
     writeln!(io::stdout(), "{answer}")?;
     Ok(Exit::Done)
 }

@@ -28,9 +28,12 @@ pub enum AskError {
     /// No process listens on the socket.
     #[error("{}: no router answers here: {source}; is `fullview forward` running, and is --control the same?", path.display())]
     Absent { path: PathBuf, source: io::Error },
-    /// The connection broke, or the answer took too long.
+    /// The connection broke.
     #[error("{}: the router stopped answering: {source}", path.display())]
     Broken { path: PathBuf, source: io::Error },
+    /// The answer took too long.
+    #[error("{}: the router is still busy and may yet do what it was asked; `fullview show events` says whether it did", path.display())]
+    Late { path: PathBuf },
     /// The answer has another form: the router is probably of another version.
     #[error("{}: an answer this program does not understand: {source}; are both of one version?", path.display())]
     Strange { path: PathBuf, source: serde_json::Error },
@@ -116,7 +119,11 @@ impl Client {
     }
 
     fn broken(&self, source: io::Error) -> AskError {
-        AskError::Broken { path: self.path.clone(), source }
+        let path = self.path.clone();
+        match source.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => AskError::Late { path },
+            _ => AskError::Broken { path, source },
+        }
     }
 
     fn accept(&self, line: &[u8]) -> Result<Value, AskError> {
@@ -137,5 +144,26 @@ impl Client {
 
     fn understand(&self, line: &[u8]) -> Result<Answer, AskError> {
         serde_json::from_slice(line).map_err(|source| AskError::Strange { path: self.path.clone(), source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_router_that_is_busy_has_not_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("edge.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let mut client = Client::connect(&path).unwrap();
+        client.wait_for(Duration::from_millis(10)).unwrap();
+        let late = client.ask_raw(&Request::Reload).unwrap_err().to_string();
+        assert!(late.contains("edge.sock: the router is still busy"), "{late}");
+        drop(listener);
+        let broken = client.ask_raw(&Request::Reload).unwrap_err().to_string();
+        assert!(broken.contains("the router stopped answering"), "{broken}");
     }
 }
