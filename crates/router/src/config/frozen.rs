@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::sections::{MacText, RouterConfig};
-use super::to_options::port_options;
 use crate::options::PortName;
 
 /// The keys and sections that differ between two configurations and cannot change while the router runs.
@@ -56,16 +55,16 @@ fn port_differences(old: &RouterConfig, new: &RouterConfig) -> Vec<String> {
 
 /// What cannot change about a port: other stations know the router by its MAC and MTU.
 struct FrozenPort {
-    kind: PortName,
+    /// As it is written: with the engine `auto`, a kind that is written makes threads forward.
+    kind: Option<PortName>,
     mac: Option<MacText>,
     mtu: Option<u32>,
 }
 
 fn frozen_ports(config: &RouterConfig) -> BTreeMap<&str, FrozenPort> {
-    let port = |name: &String, kind| {
-        let (mac, mtu) = config.interface.get(name).map_or((None, None), |of| (of.mac, of.mtu));
-        FrozenPort { kind, mac, mtu }
+    let port = |name: &String| {
+        let of = config.interface.get(name).cloned().unwrap_or_default();
+        FrozenPort { kind: of.port.or(config.router.port), mac: of.mac, mtu: of.mtu }
     };
-    let ports = config.router.interfaces.iter().zip(port_options(config).kinds);
-    ports.map(|(name, kind)| (name.as_str(), port(name, kind))).collect()
+    config.router.interfaces.iter().map(|name| (name.as_str(), port(name))).collect()
 }

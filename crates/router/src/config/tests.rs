@@ -109,6 +109,8 @@ fn a_reload_may_change_some_keys_and_not_others() {
     let socket = parse(&format!("{SMALL}[interface.eth2]\nport = \"xdp\"\n")).unwrap();
     assert_eq!(port_options(&socket).kinds, [PortName::Packet, PortName::Xdp]);
     assert_eq!(frozen_differences(&before, &socket), ["interface.eth2.port"]);
+    let usual = parse(&format!("{SMALL}[interface.eth2]\nport = \"packet\"\n")).unwrap();
+    assert_eq!(frozen_differences(&before, &usual), ["interface.eth2.port"]);
     let engine = parse(&format!("{SMALL}engine = \"xdp\"\n")).unwrap();
     assert_eq!(frozen_differences(&before, &engine), ["router.engine"]);
     let punts = parse(&format!("{SMALL}[punt]\ntoo-big = 9\n")).unwrap();
