@@ -12,11 +12,16 @@ use crate::options::{EngineName, PortName};
 /// The kernel spreads flows over this many packet sockets at most.
 const MAX_WORKERS: usize = 256;
 
+/// Sizes and times of sockets are numbers of C's type int.
+const MAX_SOCKET_VALUE: usize = i32::MAX as usize;
+
 /// Refuses values that are not possible, and keys that do not fit together.
 pub fn check(config: &RouterConfig) -> Result<(), ConfigError> {
     let RouterSection { interfaces, workers, kernel, .. } = &config.router;
     ensure!(!interfaces.is_empty(), "router.interfaces: name at least one");
     ensure!((1..=MAX_WORKERS).contains(workers), "router.workers: give 1 to {MAX_WORKERS}");
+    let buffer = config.router.netlink_buffer;
+    ensure!(buffer <= MAX_SOCKET_VALUE, "router.netlink-buffer: give {MAX_SOCKET_VALUE} bytes at most");
     names::check(interfaces)?;
     check_interfaces(config)?;
     check_cores(&config.router)?;
@@ -87,6 +92,16 @@ fn check_xdp(config: &RouterConfig) -> Result<(), ConfigError> {
         fits,
         "xdp: these are options of AF_XDP ports, and there are none; set router.port to \"xdp\" or \"auto\""
     );
+    check_busy_poll(&config.xdp)
+}
+
+fn check_busy_poll(
+    XdpSection { busy_poll_us, busy_poll_budget, .. }: &XdpSection,
+) -> Result<(), ConfigError> {
+    let fits = busy_poll_us.is_none_or(|micros| i32::try_from(micros).is_ok());
+    ensure!(fits, "xdp.busy-poll-us: give {MAX_SOCKET_VALUE} at most");
+    let fits = u16::try_from(*busy_poll_budget).is_ok();
+    ensure!(fits, "xdp.busy-poll-budget: give {} at most", u16::MAX);
     Ok(())
 }
 

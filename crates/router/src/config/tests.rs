@@ -33,6 +33,10 @@ fn a_wrong_value_is_refused_with_its_place() {
     assert!(refused(&nowhere).contains("export: name a collector, sflow or ipfix"));
     assert!(refused("[router]\ninterfaces = [\"eth1\", \"eth1\"]\n").contains("named twice"));
     assert!(refused(&format!("{SMALL}workers = 257\n")).contains("1 to 256"));
+    assert!(refused(&format!("{SMALL}netlink-buffer = 2_147_483_648\n")).contains("2147483647 bytes"));
+    let busy = |key: &str| refused(&format!("{SMALL}port = \"xdp\"\n[xdp]\n{key}\n"));
+    assert!(busy("busy-poll-us = 2_147_483_648").contains("2147483647 at most"));
+    assert!(busy("busy-poll-budget = 65_536").contains("65535 at most"));
     assert!(refused(&format!("{SMALL}[control]\nname = \"../edge\"\n")).contains("without /"));
     assert!(refused(&format!("{SMALL}[interface.\"eth1.7\"]\nport = \"xdp\"\n")).contains("a VLAN has"));
     assert!(refused(&format!("{SMALL}[xdp]\nneed-wakeup = false\n")).contains("there are none"));
