@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
@@ -36,17 +36,18 @@ pub struct DropFile {
 impl DropFile {
     /// A file beside the one of this name, to which the running router writes until [`DropFile::take_name`] replaces it.
     pub fn beside(options: &CaptureOptions) -> Result<DropFile, OperationsError> {
-        if fs::symlink_metadata(&options.file).is_ok_and(|found| !found.is_file()) {
+        if fs::metadata(&options.file).is_ok_and(|found| !found.is_file()) {
             return DropFile::create(options);
         }
-        let mut name = options.file.clone().into_os_string();
+        let file = target(&options.file);
+        let mut name = file.clone().into_os_string();
         name.push(".new");
-        let beside = CaptureOptions { file: name.into(), ..options.clone() };
+        let named = CaptureOptions { file: name.into(), ..options.clone() };
         // It is of a process that was killed, or the running router's if that could not rename it.
-        let _ = fs::remove_file(&beside.file);
-        let mut file = DropFile::create(&beside)?;
-        file.later_name = Some(options.file.clone());
-        Ok(file)
+        let _ = fs::remove_file(&named.file);
+        let mut beside = DropFile::create(&named)?;
+        beside.later_name = Some(file);
+        Ok(beside)
     }
 
     /// Replaces the file of the router whose place was taken.
@@ -62,14 +63,27 @@ impl DropFile {
         }
     }
 
+    /// Makes a file without packets.
     pub fn create(options: &CaptureOptions) -> Result<DropFile, OperationsError> {
         let path = || options.file.clone();
         let file = File::create(&options.file)
             .map_err(|source| OperationsError::CreateFile { path: path(), source })?;
-        let capture = CommentedCapture::new(WholeFile::new(file), options.bytes)
-            .map_err(|source| OperationsError::Capture { path: path(), source })?;
+        let capture = CommentedCapture::new(WholeFile::new(file), options.bytes).and_then(flushed);
+        let capture = capture.map_err(|source| OperationsError::Capture { path: path(), source })?;
         Ok(DropFile { options: options.clone(), later_name: None, capture })
     }
+}
+
+/// What a symbolic link leads to: the running router writes there, and the link stays.
+fn target(file: &Path) -> PathBuf {
+    let is_link = fs::symlink_metadata(file).is_ok_and(|found| found.is_symlink());
+    let target = is_link.then(|| fs::canonicalize(file).ok()).flatten();
+    target.unwrap_or_else(|| file.to_owned())
+}
+
+fn flushed<W: Write>(mut capture: CommentedCapture<W>) -> Result<CommentedCapture<W>, CaptureError> {
+    capture.flush().map_err(|error| CaptureError::Write(error.to_string()))?;
+    Ok(capture)
 }
 
 /// A process that did not take another one's place leaves no file.
@@ -281,6 +295,21 @@ mod tests {
         new.take_name();
         drop(new);
         assert_eq!((content() == b"of the running router", beside.exists()), (false, false));
+    }
+
+    #[test]
+    fn a_link_stays_and_leads_to_the_other_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("today"), folder.path().join("drops"));
+        fs::write(&file, "of the running router").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let options = CaptureOptions { file: link.clone(), bytes: 1 << 20, packets_per_second: 10 };
+        let mut new = DropFile::beside(&options).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"of the running router");
+        new.take_name();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        // A capture without packets is a capture.
+        assert!(fs::read(&file).unwrap().starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]));
     }
 
     #[test]
