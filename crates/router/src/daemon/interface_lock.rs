@@ -19,7 +19,7 @@ use crate::error::BadInput;
 use crate::log;
 
 /// The backlog of a lock's socket: as long as the system allows, for each router that is refused leaves a connection in it,
-/// and once it is full no other can find out whose the lock is.
+/// and once it is full no other can find out whose the lock is, and is refused all the same.
 const BACKLOG: i32 = i32::MAX;
 
 /// Locks on interfaces, held until this is dropped.
@@ -51,9 +51,7 @@ pub fn lock<'n>(interfaces: impl IntoIterator<Item = &'n String>) -> Result<Inte
 
 fn lock_one(interface: &str) -> Result<Option<OwnedFd>, DaemonError> {
     let failed = || system::<io::Error>("locking an interface");
-    let name = format!("fullview forwards by {interface}");
-    let address =
-        SocketAddrUnix::new_abstract_name(name.as_bytes()).map_err(|error| failed()(error.into()))?;
+    let address = address(interface).map_err(|error| failed()(error.into()))?;
     let socket = socket().map_err(|error| failed()(error.into()))?;
     match bind(&socket, &address) {
         Ok(()) => {
@@ -73,11 +71,19 @@ fn lock_one(interface: &str) -> Result<Option<OwnedFd>, DaemonError> {
     }
 }
 
-/// Any process may take a name. Only a process of root or of our own user can be a router.
+fn address(interface: &str) -> Result<SocketAddrUnix, Errno> {
+    SocketAddrUnix::new_abstract_name(format!("fullview forwards by {interface}").as_bytes())
+}
+
+/// Any process may take a name. Only a process of root or of our own user can be a router. One whose backlog is full listens,
+/// and is taken for a router.
 fn is_held_by_router(address: &SocketAddrUnix) -> bool {
     let holder =
         socket().and_then(|socket| connect(&socket, address).and_then(|()| socket_peercred(&socket)));
-    holder.is_ok_and(|holder| holder.uid.is_root() || holder.uid == geteuid())
+    match holder {
+        Ok(holder) => holder.uid.is_root() || holder.uid == geteuid(),
+        Err(error) => error == Errno::AGAIN,
+    }
 }
 
 fn socket() -> Result<OwnedFd, Errno> {
@@ -100,5 +106,17 @@ mod tests {
         }
         drop(first);
         lock(&[name]).unwrap();
+    }
+
+    #[test]
+    fn a_lock_holds_when_no_more_routers_can_ask_for_it() {
+        let name = format!("fv-full{}", std::process::id());
+        let (holder, address) = (socket().unwrap(), address(&name).unwrap());
+        bind(&holder, &address).unwrap();
+        listen(&holder, 0).unwrap();
+        let asking: Vec<OwnedFd> = (0..3).map(|_| socket().unwrap()).collect();
+        let full = asking.iter().find_map(|socket| connect(socket, &address).err());
+        assert_eq!(full, Some(Errno::AGAIN));
+        assert!(lock(&[name]).err().unwrap().to_string().contains("another fullview"));
     }
 }
