@@ -129,14 +129,22 @@ impl AlarmState {
 
     fn follow(&mut self, link: Link) {
         let has_failed = !(link.up && link.carrier);
-        if has_failed == self.failed.contains_key(&link.index) {
+        let noted = self.failed.get(&link.index);
+        if has_failed && noted.is_some_and(|noted| noted.name == link.name) {
             return;
         }
-        self.note.iter().for_each(|note| note(&link, has_failed));
-        match has_failed {
-            true => _ = self.failed.insert(link.index, link),
-            false => _ = self.failed.remove(&link.index),
+        // It is noted by the name that it had, which may be another link's now.
+        if let Some(noted) = self.failed.remove(&link.index) {
+            self.note(&noted, false);
         }
+        if has_failed {
+            self.note(&link, true);
+            self.failed.insert(link.index, link);
+        }
+    }
+
+    fn note(&self, link: &Link, has_failed: bool) {
+        self.note.iter().for_each(|note| note(link, has_failed));
     }
 
     fn remove(&mut self, link: LinkIndex) {
@@ -146,14 +154,14 @@ impl AlarmState {
         if self.removed.len() > MOST_REMOVED
             && let Some(gone) = self.removed.pop_front().and_then(|oldest| self.failed.remove(&oldest))
         {
-            self.note.iter().for_each(|note| note(&gone, false));
+            self.note(&gone, false);
         }
     }
 
     fn forget(&mut self) {
         self.removed.clear();
         for link in std::mem::take(&mut self.failed).values() {
-            self.note.iter().for_each(|note| note(link, false));
+            self.note(link, false);
         }
     }
 }
@@ -185,14 +193,20 @@ mod tests {
 
     /// A state, and the links that it has noted as failed.
     fn noted() -> (AlarmState, Arc<Mutex<BTreeSet<LinkIndex>>>) {
-        let failed = Arc::<Mutex<BTreeSet<LinkIndex>>>::default();
+        noted_by(|link| link.index)
+    }
+
+    fn noted_by<K: Ord + Send + 'static>(
+        key: impl Fn(&Link) -> K + Send + 'static,
+    ) -> (AlarmState, Arc<Mutex<BTreeSet<K>>>) {
+        let failed = Arc::new(Mutex::new(BTreeSet::new()));
         let noted = Arc::clone(&failed);
         let note = move |link: &Link, has_failed| {
             let mut noted = noted.lock().unwrap();
             if has_failed {
-                noted.insert(link.index)
+                noted.insert(key(link))
             } else {
-                noted.remove(&link.index)
+                noted.remove(&key(link))
             };
         };
         (AlarmState { note: Some(Box::new(note)), ..AlarmState::default() }, failed)
@@ -205,6 +219,18 @@ mod tests {
         links.into_iter().for_each(|link| state.follow(link));
         assert_eq!(*failed.lock().unwrap(), BTreeSet::from([3]));
         state.forget();
+        assert!(failed.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_failed_link_leaves_its_name_to_others() {
+        let (mut state, failed) = noted_by(|link| link.name.clone());
+        let named = |name: &str, link: Link| Link { name: name.into(), ..link };
+        state.follow(named("eth1", link(5, false)));
+        state.follow(named("old", link(5, false)));
+        state.follow(named("eth1", link(9, true)));
+        assert_eq!(*failed.lock().unwrap(), BTreeSet::from(["old".into()]));
+        state.follow(named("older", link(5, true)));
         assert!(failed.lock().unwrap().is_empty());
     }
 
