@@ -9,7 +9,7 @@ use fullview_plane::forward::Forwarder;
 use fullview_plane::observed::{ObservedPacket, PacketObserver};
 use fullview_plane::sample::{PacketSample, sampler};
 use fullview_plane::sample_backlog::SampleBacklog;
-use fullview_plane::trace::{TraceReceiver, TraceRequest, TraceRequests, TracedPacket};
+use fullview_plane::trace::{TraceReceiver, TraceRequest, TraceRequests, TracedPacket, Tracer};
 
 /// Notes kept for a client that does not fetch them.
 const MAX_NOTES: usize = 256;
@@ -70,9 +70,7 @@ impl WatchHub {
     /// Makes a worker with that many ports write notes and samples.
     pub fn connect(&self, forwarder: &mut Forwarder, ports: usize) {
         let mut state = self.state();
-        let (watched, collector) = state.watchers.connect();
-        state.collectors.push(collector);
-        forwarder.set_tracer(watched);
+        forwarder.set_tracer(state.tracer());
         if let Some(rate) = state.sample {
             let (sampler, samples) = sampler(rate, ports);
             state.samples.push(samples);
@@ -164,6 +162,14 @@ impl PendingNotes {
 }
 
 impl HubState {
+    /// The end of another worker. Nothing but its start forgets workers that have ended while no client watches.
+    fn tracer(&mut self) -> Tracer {
+        self.collect();
+        let (tracer, collector) = self.watchers.connect();
+        self.collectors.push(collector);
+        tracer
+    }
+
     /// Has the program copy what clients watch now.
     fn change_watches(&mut self) {
         let watched: Vec<_> = self.watchers.active().into_iter().map(|(_, watch)| watch).collect();
@@ -206,4 +212,17 @@ impl HubState {
 fn is_for(watch: &TraceRequest, packet: &ObservedPacket) -> bool {
     let has_fate = !watch.drops_only || packet.verdict.discard().is_some();
     has_fate && watch.filter.matches(packet.port, &packet.frame)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_that_ended_are_forgotten_while_no_client_watches() {
+        let mut state = HubState::default();
+        (0..3).for_each(|_| drop(state.tracer()));
+        let _running = state.tracer();
+        assert_eq!(state.collectors.len(), 1);
+    }
 }
