@@ -23,7 +23,7 @@ use crate::control::takeover::{
     HandOverQuery, HandedOver, PROTOCOL, ProgramCounts, RunningInterface, RunningRouter, TakeoverQuery,
 };
 use crate::notify;
-use crate::service::{ListenError, Listener};
+use crate::service::{ListenError, Listener, is_same_file};
 
 /// How long the running router may take to learn that this process forwards: its thread may be busy with a whole table.
 const TIMEOUT_TO_FINISH: Duration = Duration::from_secs(600);
@@ -112,19 +112,19 @@ impl Predecessor {
         self.router.interfaces.iter().find(|interface| interface.name == name)
     }
 
-    /// Its listening Unix socket at this path, if it has one.
+    /// Its listening Unix socket at this path, if it has one. The path may be spelled in another way than its own.
     pub fn unix_listener(&mut self, path: &Path) -> Result<Option<Listener>, ListenError> {
-        let socket = self.socket(&path.display().to_string());
+        let socket = self.socket(|of| Path::new(of) == path || is_same_file(Path::new(of), path));
         socket.map(|socket| Listener::inherit_unix(socket, path, Arc::clone(&self.is_foreign))).transpose()
     }
 
     /// Its listening TCP socket at this address, if it has one.
     pub fn tcp_listener(&mut self, address: &str) -> Option<Listener> {
-        self.socket(address).map(|socket| Listener::Tcp(socket.into()))
+        self.socket(|of| of == address).map(|socket| Listener::Tcp(socket.into()))
     }
 
-    fn socket(&mut self, address: &str) -> Option<OwnedFd> {
-        let place = self.sockets.iter().position(|(of, _)| of == address)?;
+    fn socket(&mut self, is_at: impl Fn(&str) -> bool) -> Option<OwnedFd> {
+        let place = self.sockets.iter().position(|(of, _)| is_at(of))?;
         Some(self.sockets.swap_remove(place).1)
     }
 

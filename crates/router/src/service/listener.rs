@@ -179,6 +179,28 @@ impl Drop for SocketFile {
     }
 }
 
+/// Whether two paths name one file.
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
+}
+
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
     fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_several_paths() {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, linked) = (folder.path().join("run"), folder.path().join("var-run"));
+        fs::create_dir(&run).unwrap();
+        std::os::unix::fs::symlink(&run, &linked).unwrap();
+        let (control, metrics) = (run.join("edge.sock"), run.join("edge.metrics"));
+        let _sockets = [&control, &metrics].map(|path| UnixListener::bind(path).unwrap());
+        assert!(is_same_file(&control, &linked.join("./edge.sock")));
+        assert!(!is_same_file(&control, &metrics) && !is_same_file(&run.join("absent"), &run.join("absent")));
+    }
 }

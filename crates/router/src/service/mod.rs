@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 pub use connection::Connection;
 pub use deadline::Timed;
-pub use listener::{ListenError, Listener, SharedListener};
+pub use listener::{ListenError, Listener, SharedListener, is_same_file};
 
 /// Clients served at a time. Further ones are refused at once.
 const MAX_CLIENTS: usize = 16;
