@@ -28,6 +28,8 @@ pub enum PieceOf {
 /// A piece of what a filter remembers.
 pub struct FilterPiece {
     what: PieceOf,
+    /// The number of the question. The worker hands it back.
+    pub number: u64,
     /// The states of the piece, or those to remove.
     pub states: Vec<StateRecord>,
     /// How many states were removed.
@@ -53,6 +55,7 @@ impl FilterPiece {
         };
         FilterPiece {
             what,
+            number: 0,
             states: Vec::with_capacity(states),
             rule_states: Vec::with_capacity(rules),
             removed: 0,
@@ -67,11 +70,6 @@ impl FilterPiece {
     pub fn removal(states: Vec<StateRecord>) -> FilterPiece {
         let first = states.first().map_or(0, |state| state.entry);
         FilterPiece { states, ..FilterPiece::of(PieceOf::Removal(first)) }
-    }
-
-    /// What it holds.
-    pub fn what(&self) -> PieceOf {
-        self.what
     }
 
     /// Fills the piece, whose lists are empty and have room, or removes its states.

@@ -25,14 +25,21 @@ pub struct FilterUnsettled;
 
 /// A running filter, for threads that ask about it or change it.
 pub struct FilterHandle {
-    inspector: Mutex<FilterInspector>,
+    questions: Mutex<Questions>,
     wakeup: Wakeup,
     changing: Mutex<()>,
 }
 
+struct Questions {
+    inspector: FilterInspector,
+    /// The number of the last one.
+    last: u64,
+}
+
 impl FilterHandle {
     pub fn new(inspector: FilterInspector, wakeup: Wakeup) -> FilterHandle {
-        FilterHandle { inspector: Mutex::new(inspector), wakeup, changing: Mutex::new(()) }
+        let questions = Mutex::new(Questions { inspector, last: 0 });
+        FilterHandle { questions, wakeup, changing: Mutex::new(()) }
     }
 
     /// Lets one thread change rules or tables: what another one has read meanwhile would no longer be in force.
@@ -64,17 +71,19 @@ impl FilterHandle {
         self.exchange(FilterPiece::removal(Vec::new())).map(drop).map_err(|FilterUnanswered| FilterUnsettled)
     }
 
-    fn exchange(&self, piece: FilterPiece) -> Result<Box<FilterPiece>, FilterUnanswered> {
-        let what = piece.what();
+    fn exchange(&self, mut piece: FilterPiece) -> Result<Box<FilterPiece>, FilterUnanswered> {
         // A panic with the lock leaves both rings whole.
-        let mut inspector = self.inspector.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
+        let Questions { inspector, last } = &mut *questions;
+        *last += 1;
+        piece.number = *last;
         let asked = Instant::now();
         inspector.send(Box::new(piece)).map_err(|_| FilterUnanswered)?;
         self.wakeup.notify();
         while asked.elapsed() < TIMEOUT {
             match inspector.receive() {
                 // Another one is the late answer to a thread that waits no longer.
-                Some(piece) if piece.what() == what => return Ok(piece),
+                Some(piece) if piece.number == *last => return Ok(piece),
                 Some(_) => {}
                 None => std::thread::sleep(PAUSE),
             }
