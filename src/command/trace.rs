@@ -76,7 +76,8 @@ pub fn follow(
     seconds: Option<u64>,
     mut each: impl FnMut(&NotedPacket) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
-    let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    // A time that no clock reaches does not end the watch.
+    let until = seconds.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
     client.ask_raw(&Request::Watch(watch))?;
     let (mut missed, mut ending) = (0, false);
     loop {
