@@ -35,8 +35,9 @@ impl SampledIp {
 
     fn inet(packet: &[u8]) -> SampledIp {
         let ip = Ipv4Packet::new_unchecked(packet);
-        let is_first = ip.fragment_offset() == 0;
-        let ports = is_first.then(|| ports(packet, ip.protocol(), ip.header_len())).flatten();
+        // A damaged header may end before its addresses, which are no ports.
+        let has_ports = ip.fragment_offset() == 0 && ip.header_len() >= ipv4::HEADER;
+        let ports = has_ports.then(|| ports(packet, ip.protocol(), ip.header_len())).flatten();
         SampledIp {
             source: ip.source().to_ip().into(),
             destination: ip.destination().to_ip().into(),
@@ -86,5 +87,8 @@ mod tests {
         assert_eq!((0..34).find_map(|len| SampledIp::read(&frame[..len])), None);
         frame[20..22].copy_from_slice(&[0, 9]);
         assert_eq!(SampledIp::read(&frame), Some(SampledIp { ports: (0, 0), ..wanted }), "a later fragment");
+        frame[20..22].copy_from_slice(&[0, 0]);
+        frame[14] = 0x44;
+        assert_eq!(SampledIp::read(&frame), Some(SampledIp { ports: (0, 0), ..wanted }), "a short header");
     }
 }
