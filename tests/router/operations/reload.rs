@@ -78,7 +78,7 @@ fn an_algorithm_is_refused_where_the_engine_has_its_own() {
     let named = text.replace("\"threads\"", "\"auto\"\nalgorithm = \"dxr\"");
     std::fs::write(operated.path("router.toml"), named).unwrap();
     let (success, said) = operated.try_ask("reload");
-    assert!(!success && said.contains("engine tc has algorithms of its own"), "{said}");
+    assert!(!success && said.contains("the program in the kernel has algorithms of its own"), "{said}");
     operated.forwards();
 }
 

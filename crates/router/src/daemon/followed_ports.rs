@@ -47,7 +47,7 @@ impl FollowedPorts {
             return workers.follow(mirror);
         }
         if links != self.links {
-            self.log_missing(names, &links);
+            self.log_missing(names, &links, mirror);
             self.retry.reset();
         } else if self.retry.waits(now) {
             return Ok(());
@@ -70,15 +70,21 @@ impl FollowedPorts {
         }
     }
 
-    /// Names the interfaces that are not there, and were until now.
-    fn log_missing(&self, names: &[String], links: &[Option<PortLink>]) {
+    /// Names the interfaces that cannot be used, and could until now.
+    fn log_missing(&self, names: &[String], links: &[Option<PortLink>], mirror: &Mirror) {
         let is_known = |port: usize| self.links.get(port).is_some_and(Option::is_none);
         let missing = names.iter().zip(links).enumerate();
-        for (_, (name, _)) in missing.filter(|(port, (_, link))| link.is_none() && !is_known(*port)) {
-            log::warning(&format!(
-                "interface {name} is not there, or is part of a bridge or bond; it will be used when it is there on its own"
-            ));
+        for (port, (name, _)) in missing.filter(|(port, (_, link))| link.is_none() && !is_known(*port)) {
+            log::warning(&format!("interface {name} {}", reason(mirror.port_link(port))));
         }
+    }
+}
+
+/// Why an interface cannot be used now.
+fn reason(link: Option<&event::Link>) -> &'static str {
+    match link {
+        Some(link) if is_ethernet(link) && !link.up => "is down; its port is opened when it is up",
+        _ => "is not there, or is part of a bridge or bond; it will be used when it is there on its own",
     }
 }
 

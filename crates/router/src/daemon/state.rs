@@ -28,10 +28,10 @@ use crate::options::plan::PlannedInterface;
 #[derive(Debug, thiserror::Error)]
 pub enum ReconfigureError {
     #[error(
-        "router.algorithm: engine {} has algorithms of its own; nothing was changed, leave it out or restart the router with \
-         threads", .0.name
+        "router.algorithm: the program in the kernel has algorithms of its own; nothing was changed, leave it out or restart \
+         the router with threads"
     )]
-    OwnAlgorithms(EngineInUse),
+    OwnAlgorithms,
     #[error("filter: {0}; nothing was changed")]
     Filter(#[from] FilterError),
 }
@@ -165,9 +165,8 @@ impl RouterState<'_> {
         live: LiveOptions,
         rules: Option<CompiledFilter>,
     ) -> Result<(), ReconfigureError> {
-        let engine = self.engine(0);
-        if live.algorithm.is_some() && !engine.is_threads() {
-            return Err(ReconfigureError::OwnAlgorithms(engine));
+        if live.algorithm.is_some() && !self.engine(0).is_threads() {
+            return Err(ReconfigureError::OwnAlgorithms);
         }
         if let Some((filter, rules)) = self.filter.as_mut().zip(rules) {
             filter.change(rules)?;

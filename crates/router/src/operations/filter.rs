@@ -18,7 +18,7 @@ use crate::daemon::{FilterInForce, QueryHandle, RouterState, total};
 pub const MOST_METRICS: usize = MAX_LIMIT;
 
 /// Refuses questions about the filter of a router that has none.
-const NO_FILTER: &str = "this router has no filter: a router without a kernel has one if its configuration has a section [filter]";
+const NO_FILTER: &str = "this router has no filter; it has one if it is started with --filter or a section [filter] of its configuration";
 
 /// Refuses an answer without rules, which a worker does not give.
 pub const UNFILLED: &str = "the worker of the filter has left a question open; ask again";
