@@ -337,6 +337,10 @@ fn rules_routes_and_interfaces_change_while_the_router_runs() {
     let far = self::socket(&lab.lab.right, "192.0.2.9:4000");
     assert!(eventually(|| passes(&left, &far)), "{}", lab.show("counters"));
     follows_a_new_network(&lab, &reload);
+    ["eth1", "eth2"].iter().for_each(|link| _ = lab.lab.router.ip(&format!("link del {link}")));
+    program.wait_for("interface eth2 is not there");
+    let (success, said) = reload();
+    assert!(success && said.contains("is in force, except the rules of the filter"), "{said}");
     let (code, output) = program.end("TERM");
     assert_eq!(code, Some(0), "{output}");
 }
