@@ -84,7 +84,7 @@ pub struct BenchArgs {
     /// Continue the campaign in the results folder: an interrupted one, or one that is to be longer
     #[arg(long, conflicts_with = "force")]
     pub resume: bool,
-    /// Delete what the results folder holds
+    /// Replace the campaign in the results folder; other files stay
     #[arg(long)]
     pub force: bool,
     /// Exit with 4 when a variant is worse than its baseline, and with 5 when the machine cannot be trusted
@@ -119,7 +119,7 @@ pub struct AaArgs {
     /// Results folder [default: results/, the file's name and -aa]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
-    /// Delete what the results folder holds
+    /// Replace the campaign in the results folder; other files stay
     #[arg(long)]
     pub force: bool,
     /// Print the figures as JSON

@@ -44,7 +44,6 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     let (mut archive, mut turns) = match known {
         Some(turns) => (TrialArchive::resume(&args.out, &turns.keys())?, turns),
         None => {
-            // A folder without results may have files of the same names that are the user's.
             if has_results {
                 remove_results(&args.out)?;
             }
@@ -79,7 +78,20 @@ fn refuse_results(args: &RatesArgs, has_results: bool) -> anyhow::Result<()> {
             "{folder}: there are results already; --force replaces them, --resume goes on, --out chooses another folder"
         ))
     );
-    Ok(())
+    if has_results { Ok(()) } else { refuse_other_files(&args.out) }
+}
+
+/// Refuses a folder without results that has files of the same names: they are the user's.
+fn refuse_other_files(folder: &Path) -> anyhow::Result<()> {
+    let file = result_files().into_iter().map(|name| folder.join(name)).find(|path| path.exists());
+    file.map_or(Ok(()), |file| {
+        let file = file.display();
+        Err(BadInput(format!(
+            "{file} is not a file of results, and they would replace it: move it elsewhere, or choose another folder with \
+             --out"
+        ))
+        .into())
+    })
 }
 
 /// Refuses what hosts of this wiring cannot answer.

@@ -105,6 +105,23 @@ fn the_noise_floor_is_printed_for_people_too() {
 }
 
 #[test]
+fn files_that_are_not_results_are_never_replaced() {
+    let dir = folder(SMALL);
+    fs::write(dir.path().join("README.md"), "precious").unwrap();
+    let mut commands = vec![vec!["bench", "small.toml"], vec!["aa", "small.toml"]];
+    if cfg!(feature = "bpf") {
+        commands.push(vec!["rates", "--devices", "kernel"]);
+    }
+    for (command, force) in commands.into_iter().flat_map(|one| [(one.clone(), false), (one, true)]) {
+        let force: &[&str] = if force { &["--force"] } else { &[] };
+        let ran = run_in(dir.path(), &[&command[..], &["--out", "."], force].concat());
+        assert!(ran.err.contains("README.md is not a file of"), "{command:?}: {}", ran.err);
+        assert!(ran.err.contains("choose another folder with --out"), "{command:?}: {}", ran.err);
+    }
+    assert_eq!(fs::read_to_string(dir.path().join("README.md")).unwrap(), "precious");
+}
+
+#[test]
 fn a_plan_says_where_its_noise_comes_from() {
     let dir = folder(SMALL);
     let size = done(dir.path(), &["plan", "small.toml", "--no-pilot"]);

@@ -31,10 +31,11 @@ pub(crate) const SLICES: &str = "slices";
 pub(crate) const SLICES_EXTENSION: &str = "zst";
 /// The journal of schema 1.
 pub(crate) const RUNS: &str = "runs.jsonl";
-/// The files that a new campaign removes when it replaces an old one: only files that the lab wrote. The journal is
-/// emptied instead, because the lock is on it.
+/// The files that a new campaign removes when it replaces an old one. Without a campaign in the folder they are not the
+/// lab's. The journal is emptied instead, because the lock is on it; `campaign.toml` is removed last, so that a folder is
+/// one of a campaign until the others are gone.
 const REPLACED: [&str; 9] =
-    [CAMPAIGN, HOST, RUNS, "README.md", "graph.svg", "graph.png", "curves.svg", "curves.png", "report.json"];
+    [HOST, RUNS, "README.md", "graph.svg", "graph.png", "curves.svg", "curves.png", "report.json", CAMPAIGN];
 
 /// What to do with a folder that may already contain a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +44,8 @@ pub enum Opening {
     New,
     /// Continue the campaign in the folder, which must have the same experiment.
     Resume,
-    /// Begin a campaign and replace the one in the folder, if there is one.
+    /// Begin a campaign and replace the one in the folder, if there is one. Files of the same names in a folder without a
+    /// campaign are not replaced.
     Force,
 }
 
@@ -85,6 +87,7 @@ impl Archive {
         match (opening, contains_campaign(&folder)) {
             (Opening::New, true) => Err(ArchiveError::Exists { folder }),
             (Opening::Resume, false) => Err(ArchiveError::NothingToResume { folder }),
+            (Opening::New | Opening::Force, false) => refuse_other_files(&folder),
             _ => Ok(()),
         }
     }
@@ -146,6 +149,21 @@ fn contains_campaign(folder: &Path) -> bool {
     has(PANELS) || has(RUNS) || folder.join(CAMPAIGN).exists()
 }
 
+/// Refuses a folder without a campaign that has a file which a campaign would replace: it is the user's.
+fn refuse_other_files(folder: &Path) -> Result<(), ArchiveError> {
+    let files = REPLACED.iter().map(|name| folder.join(name)).filter(|path| path.exists());
+    let slices = fs::read_dir(folder.join(SLICES)).into_iter().flatten().flatten();
+    let slices = slices.map(|entry| entry.path()).filter(|path| is_slices(path));
+    match files.chain(slices).next() {
+        Some(path) => Err(ArchiveError::NotOfCampaign { path }),
+        None => Ok(()),
+    }
+}
+
+fn is_slices(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == SLICES_EXTENSION)
+}
+
 fn begin<S: Settings>(
     folder: &Path,
     experiment: &Experiment<S>,
@@ -157,9 +175,7 @@ fn begin<S: Settings>(
     fs::create_dir_all(folder).map_err(|source| ArchiveError::write(folder, source))?;
     let mut journal = Journal::open(&folder.join(PANELS))?;
     // Another process may have begun and ended a campaign since the first check.
-    if opening == Opening::New && contains_campaign(folder) {
-        return Err(ArchiveError::Exists { folder: folder.into() }.into());
-    }
+    Archive::check(folder, opening)?;
     journal.clear()?;
     REPLACED.iter().try_for_each(|name| remove(&folder.join(name)))?;
     begin_slices(&folder.join(SLICES))?;
@@ -173,7 +189,7 @@ fn begin_slices(folder: &Path) -> Result<(), ArchiveError> {
     fs::create_dir_all(folder).map_err(failed)?;
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|extension| extension == SLICES_EXTENSION) {
+        if is_slices(&path) {
             remove(&path)?;
         }
     }

@@ -134,12 +134,23 @@ pub enum ArchiveError {
     },
     /// The folder already contains a campaign.
     #[error(
-        "{} already contains a campaign: continue it with --resume, replace it with --force, or choose another label",
+        "{} already contains a campaign: continue it with --resume, replace it with --force, or choose another folder \
+         with --out",
         folder.display()
     )]
     Exists {
         /// The folder.
         folder: PathBuf,
+    },
+    /// The folder has no campaign, and a file that a campaign would replace.
+    #[error(
+        "{} is not a file of a campaign, and a campaign would replace it: move it elsewhere, or choose another folder \
+         with --out",
+        path.display()
+    )]
+    NotOfCampaign {
+        /// The file.
+        path: PathBuf,
     },
     /// The folder has no campaign to resume.
     #[error("{} contains no campaign to resume: leave out --resume to begin one", folder.display())]
@@ -167,14 +178,15 @@ pub enum ArchiveError {
         folder: PathBuf,
     },
     /// Another process writes to the journal.
-    #[error("{} is being written by another process: wait until it ends, or choose another label", path.display())]
+    #[error("{} is being written by another process: wait until it ends, or choose another folder with --out", path.display())]
     Locked {
         /// The journal.
         path: PathBuf,
     },
     /// The campaign in the folder has another experiment, or was measured on another machine.
     #[error(
-        "{} cannot be resumed, because its runs would not be comparable: {}; begin a new campaign under another label",
+        "{} cannot be resumed, because its runs would not be comparable: {}; begin a new campaign in another \
+         folder with --out",
         folder.display(), differences.join("; ")
     )]
     Different {

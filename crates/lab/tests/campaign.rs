@@ -451,6 +451,21 @@ fn an_interrupted_campaign_goes_on_to_the_look_before_which_it_stopped() {
 }
 
 #[test]
+fn files_of_a_folder_without_a_campaign_are_never_replaced() {
+    for name in ["README.md", "report.json", "graph.svg", "slices/block.zst"] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("slices")).unwrap();
+        fs::write(folder.path().join(name), "mine").unwrap();
+        for opening in [Opening::New, Opening::Force] {
+            let error = refused(EXPERIMENT, folder.path(), opening).to_string();
+            assert!(error.contains(name) && error.contains("another folder with --out"), "{error}");
+        }
+        assert_eq!(fs::read_to_string(folder.path().join(name)).unwrap(), "mine");
+        assert!(!folder.path().join("panels.jsonl").exists(), "{name}");
+    }
+}
+
+#[test]
 fn a_campaign_of_whole_runs_is_reported_and_not_continued() {
     let folder = tempfile::tempdir().unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/schema-1");
