@@ -18,7 +18,10 @@ pub struct Claim {
 pub fn claims(block: &PublishedBlock) -> Vec<Claim> {
     let Some(difference) = difference(block) else { return Vec::new() };
     let after = block.after.text.strip_prefix("=>").map(|after| (block.after.line, after.trim()));
-    let prose = [Some((block.before.line, block.before.text.as_str())), after].into_iter().flatten();
+    // What stands after the block before is that block's conclusion.
+    let before = Some(&block.before).filter(|before| !before.text.trim_start().starts_with("=>"));
+    let before = before.map(|before| (before.line, before.text.as_str()));
+    let prose = before.into_iter().chain(after);
     let claim = |(line, prose): (usize, &str)| {
         let contradiction = contradiction(block, prose, difference)?;
         Some(Claim { line, prose: prose.into(), difference: difference.mean, contradiction })
@@ -60,11 +63,17 @@ fn contradiction(block: &PublishedBlock, prose: &str, difference: Difference) ->
     same.then(|| proven.then_some(contradiction))
 }
 
-/// The only percentage of a text, if it has a sign.
+/// The only percentage of a text, if it has a sign. Within a word or a number the same letters are a range, or a hyphen.
 fn percentage(prose: &str) -> Option<f64> {
     let mut found = prose.match_indices('%').map(|(at, _)| prose[..at].trim_end());
     let (before, None) = (found.next()?, found.next()) else { return None };
     let start = before.rfind(|letter: char| !(letter.is_ascii_digit() || letter == '.'))?;
-    let sign = &before[start..];
-    sign.starts_with(['+', '-']).then(|| sign.parse().ok()).flatten()
+    let (words, sign) = before.split_at(start);
+    let is_sign = sign.starts_with(['+', '-']) && !words.ends_with(|letter| !is_space(letter));
+    is_sign.then(|| sign.parse().ok()).flatten()
+}
+
+/// What may stand before a sign.
+fn is_space(letter: char) -> bool {
+    letter.is_whitespace() || letter == '('
 }

@@ -116,6 +116,19 @@ fn a_sign_that_contradicts_its_block_is_found() {
     assert_eq!(found(&BLOCK.replace("-1 %", "+1.6%")), Some(false));
     assert_eq!(found(&BLOCK.replace("-1 %", "1 %")), None, "without a sign nothing is claimed");
     assert_eq!(found(&BLOCK.replace("-1 %", "-1 % to -2 %")), None);
+    for range in ["1-2%", "within +/-5%"] {
+        assert_eq!(found(&BLOCK.replace("-1 %", range)), None, "{range} is no claim of a sign");
+    }
+    assert_eq!(found(&BLOCK.replace("-1 %", "less (-1 %)")), Some(true));
+}
+
+#[test]
+fn the_conclusion_of_a_block_is_no_claim_about_the_next_one() {
+    let slower = BLOCK.replace("99.6 103.6 101.6 101.6", "96.4 100.4 98.4 98.4");
+    let readme = format!("{BLOCK}\n=> +1.6%\n\n{}\n=> -1.6%\n", slower.replace("About -1 % slower:\n", ""));
+    let claims: Vec<bool> =
+        blocks(&readme).iter().flat_map(claims).map(|claim| claim.contradiction.is_some()).collect();
+    assert_eq!(claims, [true, false, false]);
 }
 
 fn log(rates: &[u32], old: bool) -> String {
