@@ -17,7 +17,7 @@ use fullview_table::Table;
 use fullview_table::feed::NextHopModel;
 use serde_json::json;
 
-use super::{Exit, route};
+use super::{Exit, open_capture, route};
 use crate::args::ForwardArgs;
 use fullview_bench::workload::answering;
 use fullview_bench::workload::packets::INGRESS;
@@ -54,7 +54,7 @@ fn captures(
     settings: &RouterSettings,
     [table, read, write]: [&PathBuf; 3],
 ) -> anyhow::Result<Exit> {
-    let reader = CaptureReader::open(read)?;
+    let reader = open_capture(read)?;
     ensure!(!same_file(read, write), BadInput("--read and --write are the same file".into()));
     let table = feed::from_file(table, NextHopModel::default())?;
     if !args.address.is_empty() {

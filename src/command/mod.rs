@@ -1,11 +1,15 @@
 //! The commands, one in each file, and the exit codes that they share.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use fullview_lab::ArchiveError;
 use fullview_plane::port::PortError;
+use fullview_plane::port::pcap::CaptureReader;
 
 use crate::args::Cli;
 use fullview_router::config::ConfigError;
@@ -45,6 +49,8 @@ pub mod table;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod testbed;
 pub mod trace;
+
+type Cause = dyn std::error::Error + 'static;
 
 /// How the program ends. `fullview --help` documents the codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,25 +94,45 @@ pub fn exit_of(error: &anyhow::Error) -> Exit {
             || cause.is::<fullview_filter::pf::error::PfError>()
             || cause.is::<fullview_filter::ipfw::IpfwError>()
             || cause.is::<fullview_router::filter::FilterError>()
-            || cause.is::<fullview_netbenches::ImportError>()
+            || is_bad_import(cause)
             || is_bad_capture(cause)
             || is_bad_archive(cause)
     });
     if bad { Exit::BadInput } else { Exit::Failed }
 }
 
-/// Whether a capture has wrong content. A file that cannot be opened or written is no bad input.
-fn is_bad_capture(cause: &(dyn std::error::Error + 'static)) -> bool {
+/// Opens a capture file that the user named.
+fn open_capture(path: &Path) -> anyhow::Result<CaptureReader<File>> {
+    CaptureReader::open(path).map_err(|error| match error {
+        PortError::File { .. } => BadInput(format!("cannot read {error}; give a capture file")).into(),
+        error => error.into(),
+    })
+}
+
+/// Whether a capture has wrong content. A file that cannot be written is no bad input.
+fn is_bad_capture(cause: &Cause) -> bool {
     matches!(cause.downcast_ref(), Some(PortError::NotACapture { .. } | PortError::Record { .. }))
 }
 
-/// Whether an experiment or a results folder cannot be understood.
-fn is_bad_archive(cause: &(dyn std::error::Error + 'static)) -> bool {
-    use fullview_lab::{ArchiveError::*, LabError::*};
-    matches!(
-        cause.downcast_ref(),
-        Some(Experiment(_) | Archive(Read { .. } | Record { .. } | Malformed { .. } | WithoutPanels { .. }))
-    )
+/// Whether a result directory cannot be understood. A report that cannot be written is no bad input.
+fn is_bad_import(cause: &Cause) -> bool {
+    use fullview_netbenches::ImportError::*;
+    matches!(cause.downcast_ref(), Some(Read { .. } | NoSeries { .. } | NotEmpty { .. }))
+}
+
+/// Whether an experiment or a results folder cannot be understood, or used for what was asked.
+fn is_bad_archive(cause: &Cause) -> bool {
+    use fullview_lab::LabError::{Archive, Experiment};
+    match (cause.downcast_ref(), cause.downcast_ref()) {
+        (Some(Experiment(_)), _) => true,
+        (Some(Archive(error)), _) | (_, Some(error)) => is_wrong_folder(error),
+        _ => false,
+    }
+}
+
+/// A folder that cannot be written, or that another process writes to, is no bad input.
+fn is_wrong_folder(error: &ArchiveError) -> bool {
+    !matches!(error, ArchiveError::Write { .. } | ArchiveError::Locked { .. })
 }
 
 /// Whether the reader of standard output has closed it. Other pipes have errors that say which, with the pipe's as their

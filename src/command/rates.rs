@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 
 use super::rates_profile::{Profiling, is_profile_file};
 use super::testbed::read;
-use super::{Exit, campaign};
+use super::{Exit, campaign, shown};
 use crate::args::rates::RatesArgs;
 
 pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
@@ -58,14 +58,16 @@ pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
         Err(RatesError::Stopped) => Ok(Exit::Interrupted),
         Err(error) => Err(error.into()),
         Ok(mut report) => {
+            // The rates stay also if the profiles fail.
+            write(args, &report)?;
             let are_valid = profiling.add(&wanted, lab.as_mut(), &mut report, &args.out, &stop)?;
             write(args, &report)?;
-            print(args, &report)?;
-            Ok(match exit(&report) {
+            let exit = match exit(&report) {
                 _ if stop.load(Ordering::Relaxed) => Exit::Interrupted,
                 Exit::Done if args.profile && !are_valid => Exit::Invalid,
                 exit => exit,
-            })
+            };
+            shown(print(args, &report), exit)
         }
     }
 }

@@ -11,7 +11,7 @@ use fullview_bench::remote::{
 use fullview_bench::testbed::{Leftover, LeftoverKind, remove_leftovers};
 use fullview_router::error::BadInput;
 
-use super::Exit;
+use super::{Exit, shown};
 use crate::args::testbed::{CheckTestbedArgs, CleanTestbedArgs, DrawTestbedArgs, TestbedCommand};
 
 pub fn run(asked: &TestbedCommand) -> anyhow::Result<Exit> {
@@ -47,8 +47,8 @@ fn draw(args: &DrawTestbedArgs) -> anyhow::Result<Exit> {
 fn check(args: &CheckTestbedArgs) -> anyhow::Result<Exit> {
     let check = BedCheck::of(&read(&args.inventory)?);
     let text = if args.json { serde_json::to_string_pretty(&check)? + "\n" } else { check.text() };
-    write!(io::stdout(), "{text}")?;
-    Ok(if check.is_right() { Exit::Done } else { Exit::Failed })
+    let exit = if check.is_right() { Exit::Done } else { Exit::Failed };
+    shown(write!(io::stdout(), "{text}").map_err(Into::into), exit)
 }
 
 fn clean(args: &CleanTestbedArgs) -> anyhow::Result<Exit> {

@@ -9,7 +9,6 @@ use anyhow::ensure;
 use fullview_plane::burst::{Arena, Burst, FRAME_CAPACITY};
 use fullview_plane::explain::{Explanation, LoopOutcome, RouteNames, explain};
 use fullview_plane::forward::Forwarder;
-use fullview_plane::port::pcap::CaptureReader;
 use fullview_plane::trace::PacketFilter;
 use fullview_plane::verdict::Verdict;
 use fullview_router::log;
@@ -18,7 +17,7 @@ use fullview_table::{Address, NextHop, Table};
 use serde_json::json;
 
 use super::show::{connect, time};
-use super::{BadInput, Exit};
+use super::{BadInput, Exit, open_capture, shown};
 use crate::args::operations::TraceArgs;
 use fullview_bench::workload::packets::INGRESS;
 use fullview_bench::workload::router::router;
@@ -51,11 +50,11 @@ fn online(args: &TraceArgs) -> anyhow::Result<Exit> {
     let missed = follow(&mut connect(&args.router)?, watch, args.seconds, |packet| {
         disagreements += u64::from(packet.disagreement.is_some());
         print(packet, args.json)
-    })?;
-    if missed > 0 {
+    });
+    if let Ok(missed @ 1..) = missed {
         log::line(&format!("{missed} more packets were not noted"));
     }
-    Ok(verdict(disagreements))
+    shown(missed.map(drop), verdict(disagreements))
 }
 
 /// Logs how many explanations disagree with what the router did: a mistake of this program.
@@ -119,11 +118,12 @@ fn offline(args: &TraceArgs, matching: &PacketFilter, table: &Table) -> anyhow::
     let traced = frames.iter().filter(fits).map(|frame| trace(&mut router, table, frame));
     let wanted = traced.filter(|packet| !args.drops || packet.verdict.starts_with("drop"));
     let mut disagreements = 0;
-    for packet in wanted.take(usize::try_from(args.count).unwrap_or(usize::MAX)) {
+    let mut first = wanted.take(usize::try_from(args.count).unwrap_or(usize::MAX));
+    let printed = first.try_for_each(|packet| {
         disagreements += u64::from(packet.disagreement.is_some());
-        print(&packet, args.json)?;
-    }
-    Ok(verdict(disagreements))
+        print(&packet, args.json)
+    });
+    shown(printed, verdict(disagreements))
 }
 
 fn frames(args: &TraceArgs) -> anyhow::Result<Vec<Vec<u8>>> {
@@ -139,7 +139,7 @@ fn frames(args: &TraceArgs) -> anyhow::Result<Vec<Vec<u8>>> {
         .read
         .as_ref()
         .ok_or_else(|| BadInput("--table: say which frames, with --packet or --read".into()))?;
-    let (mut reader, mut arena) = (CaptureReader::open(path)?, Arena::new(1));
+    let (mut reader, mut arena) = (open_capture(path)?, Arena::new(1));
     let (mut frames, mut slots) = (Vec::new(), arena.packets());
     let Some(slot) = slots.next() else { return Ok(frames) };
     while reader.read_into(slot)?.is_some() {

@@ -26,7 +26,7 @@ fn a_campaign_leaves_a_report_that_can_be_rebuilt() {
 
 fn second_campaign_needs_a_decision(experiment: &str, out: &Path) {
     let again = run(&["bench", experiment, "--out", out.to_str().unwrap()]);
-    assert_eq!(again.code, 1);
+    assert_eq!(again.code, 2);
     assert!(again.err.contains("--resume"), "{}", again.err);
 }
 

@@ -1,5 +1,8 @@
 //! `fullview filter`
 
+use std::fs;
+use std::process::{Command, Stdio};
+
 use super::support::{file, run};
 
 #[test]
@@ -34,6 +37,20 @@ fn rules_that_the_router_cannot_enforce_are_printed_and_refused() {
     let ran = run(&["filter", "check", "-v", &path]);
     assert_eq!((ran.code, ran.out.as_str()), (2, "pass out all user = 5 flags S/SA keep state\n"));
     assert!(ran.err.contains(":1:1:") && ran.err.contains("'user' is not supported"), "{}", ran.err);
+}
+
+#[test]
+fn wrong_rules_are_wrong_whether_or_not_they_can_be_printed() {
+    let (_dir, path) = file("pf.conf", b"pass out user 5\n");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let (reader, closed) = std::io::pipe().unwrap();
+    drop(reader);
+    for out in [Stdio::from(full), closed.into()] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
+        let ran = command.args(["filter", "check", "-v", &path]).stdout(out).output().unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && said.contains("'user' is not supported"), "{said}");
+    }
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn the_noise_floor_is_printed_for_people_too() {
         assert!(floor.out.contains(words), "{words:?} is missing in: {}", floor.out);
     }
     let again = run_in(dir.path(), &["aa", "small.toml", "--smoke", "--out", "floor"]);
-    assert!(again.code == 1 && again.err.contains("already contains a campaign"), "{}", again.err);
+    assert!(again.code == 2 && again.err.contains("already contains a campaign"), "{}", again.err);
 }
 
 #[test]
@@ -115,6 +115,7 @@ fn files_that_are_not_results_are_never_replaced() {
     for (command, force) in commands.into_iter().flat_map(|one| [(one.clone(), false), (one, true)]) {
         let force: &[&str] = if force { &["--force"] } else { &[] };
         let ran = run_in(dir.path(), &[&command[..], &["--out", "."], force].concat());
+        assert_eq!(ran.code, 2, "{command:?}: {}", ran.err);
         assert!(ran.err.contains("README.md is not a file of"), "{command:?}: {}", ran.err);
         assert!(ran.err.contains("choose another folder with --out"), "{command:?}: {}", ran.err);
     }

@@ -50,6 +50,16 @@ fn errors_of_tables_name_the_place_and_how_to_fix_them() {
 }
 
 #[test]
+fn a_missing_capture_is_bad_input() {
+    let (_dir, table) = file("table.txt", b"192.0.2.0/24 1\n");
+    let forward = ["forward", "--table", &table, "--read", "no-such.pcap", "--write", "out.pcap"];
+    for arguments in [&forward[..], &["trace", "--table", &table, "--read", "no-such.pcap"]] {
+        let ran = run(arguments);
+        assert!(ran.code == 2 && ran.err.contains("cannot read no-such.pcap"), "{}: {}", ran.code, ran.err);
+    }
+}
+
+#[test]
 fn a_missing_table_is_named() {
     let ran = run(&["table", "show", "no-such-table"]);
     assert_eq!(ran.code, 2);

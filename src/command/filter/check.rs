@@ -20,13 +20,12 @@ use fullview_router::filter::FilterLanguage;
 pub fn run(args: &FilterCheckArgs) -> anyhow::Result<Exit> {
     let facts = host_facts::read()?;
     match args.language {
-        FilterLanguage::Pf => check_pf(args, &facts)?,
-        FilterLanguage::Ipfw => check_ipfw(args, &facts)?,
+        FilterLanguage::Pf => check_pf(args, &facts),
+        FilterLanguage::Ipfw => check_ipfw(args, &facts),
     }
-    Ok(Exit::Done)
 }
 
-fn check_ipfw(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<()> {
+fn check_ipfw(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<Exit> {
     let file = args.file.to_string_lossy();
     let config = IpfwConfig::load(&file, &text(&file)?)?;
     let interfaces = host_facts::numbered(facts);
@@ -38,24 +37,24 @@ fn check_ipfw(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<()> {
         true => write!(out, "{config}")?,
         false => writeln!(out, "{file}: correct; {} rules", config.rules.len())?,
     }
-    Ok(())
+    Ok(Exit::Done)
 }
 
-/// Prints the rules also if the router cannot enforce them all, which the error then says.
-fn check_pf(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<()> {
+/// Prints the rules also if the router cannot enforce them all, which the error then says, whether or not they could be
+/// printed.
+fn check_pf(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<Exit> {
     let file = args.file.to_string_lossy();
     let config = load(&file, &FileSystem::default(), facts)?;
     let mut out = io::stdout().lock();
-    if args.verbose {
-        write!(out, "{config}")?;
-    }
+    let printed = if args.verbose { write!(out, "{config}") } else { Ok(()) };
     let interfaces = host_facts::numbered(facts);
     lower(&config, &interfaces)?;
     interfaces.unknown(named_interfaces(&config)).iter().for_each(warn);
+    printed?;
     if !args.verbose {
         writeln!(out, "{file}: correct; {} rules", count(&config))?;
     }
-    Ok(())
+    Ok(Exit::Done)
 }
 
 fn count(config: &PfConfig) -> usize {

@@ -15,8 +15,8 @@ use serde_json::json;
 use super::entries;
 use crate::args::operations::RouterArgs;
 use crate::args::{FilterTableArgs, FilterTableCommand, TableEntries};
-use crate::command::Exit;
 use crate::command::show::connect;
+use crate::command::{Exit, shown};
 
 pub fn run(args: &FilterTableArgs) -> anyhow::Result<Exit> {
     // The name may be written as in rules.
@@ -69,17 +69,17 @@ fn test(router: &RouterArgs, name: &str, address: IpAddr, as_json: bool) -> anyh
     let query = Request::FilterTableTest(TableTest { name: name.to_owned(), address });
     let answer = connect(router).and_then(|mut client| Ok(client.ask(&query)?));
     let answer: TableAnswer = answer.map_err(|error| BadInput(message(error.as_ref())))?;
-    let mut out = io::stdout().lock();
     let (is, by) = match (answer.contained, &answer.entry) {
         (true, Some(entry)) => ("is", format!(", by {entry}")),
         (_, Some(entry)) => ("is not", format!(", by {entry}")),
         (_, None) => ("is not", String::new()),
     };
-    match as_json {
-        true => writeln!(out, "{:#}", serde_json::to_value(&answer)?)?,
-        false => writeln!(out, "{address} {is} in table <{name}>{by}")?,
-    }
-    Ok(if answer.contained { Exit::Done } else { Exit::Failed })
+    let text = match as_json {
+        true => format!("{:#}", serde_json::to_value(&answer)?),
+        false => format!("{address} {is} in table <{name}>{by}"),
+    };
+    let exit = if answer.contained { Exit::Done } else { Exit::Failed };
+    shown(writeln!(io::stdout(), "{text}").map_err(Into::into), exit)
 }
 
 /// Sends a change in as many requests as it takes.

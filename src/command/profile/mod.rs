@@ -5,6 +5,7 @@ mod measured;
 mod page;
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::ensure;
 use fullview_bench::settings::Settings;
@@ -14,7 +15,7 @@ use fullview_profile::{Event, Recorder};
 use fullview_router::error::BadInput;
 use fullview_router::{log, progress};
 
-use super::{Exit, campaign};
+use super::{Exit, campaign, shown};
 use crate::args::ProfileArgs;
 use measured::{MeasuredProfile, Measurement};
 use page::ProfileDocument;
@@ -59,14 +60,17 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
     bar.finish_and_clear();
     let document = ProfileDocument::new(&experiment, &families, recorder.event(), &profiles, stages());
     folder::write(&folder, &experiment, &families, &profiles, &document)?;
-    if args.json {
-        writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&document)?)?;
-    } else {
-        log::line(&format!("pictures: {}", folder.join("README.md").display()));
-        document.answer().iter().try_for_each(|line| writeln!(io::stdout(), "{line}"))?;
-    }
     let are_valid = profiles.iter().all(|one| one.profile.quality.reasons().is_empty());
-    Ok(if are_valid || args.experiment.smoke { Exit::Done } else { Exit::Invalid })
+    let exit = if are_valid || args.experiment.smoke { Exit::Done } else { Exit::Invalid };
+    shown(print(args, &folder, &document), exit)
+}
+
+fn print(args: &ProfileArgs, folder: &Path, document: &ProfileDocument) -> anyhow::Result<()> {
+    if args.json {
+        return Ok(writeln!(io::stdout(), "{}", serde_json::to_string_pretty(document)?)?);
+    }
+    log::line(&format!("pictures: {}", folder.join("README.md").display()));
+    Ok(document.answer().iter().try_for_each(|line| writeln!(io::stdout(), "{line}"))?)
 }
 
 /// The families of the experiment, or those that were named.
