@@ -1,6 +1,7 @@
 //! A perf that observes this process or a core, and counts or samples only between two commands.
 
 use std::fs::File;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
@@ -53,7 +54,8 @@ pub fn check() -> Result<(), ProfileError> {
 
 impl Attached {
     /// Starts perf with a folder of its own in `parent`. The kernel kills it when the calling thread ends: perf on a core
-    /// would not end with this process.
+    /// would not end with this process. A signal from the terminal does not reach it: it would end in the middle of the
+    /// work, which then could not switch it off.
     pub fn start(
         name: &'static str,
         observed: Observed,
@@ -72,6 +74,7 @@ impl Attached {
             .arg("-o")
             .arg(folder.path().join("data"))
             .env("LC_ALL", "C")
+            .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(messages)
@@ -115,9 +118,12 @@ impl Attached {
     }
 }
 
-/// perf ends by the signal that it was asked to end by, or successfully.
+/// perf ends by the signal that it was asked to end by, or successfully. One that another signal killed has written nothing,
+/// or a part.
 fn was_interrupted(ended: ExitStatus) -> bool {
-    ended.code().is_none_or(|code| code == 0 || code == 128 + Signal::INT.as_raw())
+    let interrupt = Signal::INT.as_raw();
+    ended.signal() == Some(interrupt)
+        || matches!(ended.code(), Some(code) if code == 0 || code == 128 + interrupt)
 }
 
 fn interrupt(perf: &Child) {
@@ -138,5 +144,17 @@ impl Drop for Attached {
                 let _ = self.perf.kill();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_own_signal_is_an_end_without_failure() {
+        let status = |wait| ExitStatus::from_raw(wait);
+        assert!([0, 130 << 8, 2].into_iter().all(|wait| was_interrupted(status(wait))));
+        assert!([1 << 8, 9, 11].into_iter().all(|wait| !was_interrupted(status(wait))));
     }
 }

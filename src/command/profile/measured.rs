@@ -68,7 +68,12 @@ impl Measurement<'_> {
         }
         let time = self.experiment.window.measure();
         self.turns(panel, WARM_UP.min(time))?;
-        let (profile, sampled) = self.recorder.record(|| self.turns(panel, time))?;
+        let recorded = self.recorder.record(|| self.turns(panel, time));
+        // Work that the user has cut short may be too short for a profile.
+        if self.is_stopped() {
+            return Ok(None);
+        }
+        let (profile, sampled) = recorded?;
         sampled?;
         let (events, counted) = counters::count(|| self.turns(panel, time / COUNTED_PART))?;
         let profile = MeasuredProfile {
@@ -78,7 +83,11 @@ impl Measurement<'_> {
             events,
             counted: counted?,
         };
-        Ok(Some(profile).filter(|_| !self.stop.load(Ordering::Relaxed)))
+        Ok(Some(profile).filter(|_| !self.is_stopped()))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// Lets the variant work for a time; returns what it counted.
@@ -87,7 +96,7 @@ impl Measurement<'_> {
         let asked = self.experiment.window.slice().unwrap_or(TURN);
         let turn = asked.clamp(limits.shortest, limits.longest);
         let (began, mut counted) = (Instant::now(), 0);
-        while began.elapsed() < time && !self.stop.load(Ordering::Relaxed) {
+        while began.elapsed() < time && !self.is_stopped() {
             counted += panel.slice(Arm::Member(0), Duration::ZERO, turn)?.counted;
         }
         Ok(counted)

@@ -75,7 +75,7 @@ fn add(
         bar.inc(1);
     }
     bar.finish_and_clear();
-    // A signal from the terminal ends perf too.
+    // The last profile may have been cut short.
     if stop.load(Ordering::Relaxed) {
         return Ok(true);
     }
