@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::core_tasks::{CoreTasks, Owner};
 use crate::event::FREQUENCY;
+use crate::quality::MOST_LOST;
 use crate::script::Sample;
 use crate::stacks::Stacks;
-use crate::symbols::UNKNOWN;
+use crate::symbols::Function;
 
 /// Fewer samples show a function of 1 % of the time with an error of more than a third of it.
 const FEWEST: u64 = 1000;
@@ -20,8 +21,6 @@ const MOST_IDLE: f64 = 0.8;
 const MOST_OTHERS: f64 = 0.1;
 const MOST_OF_MEASUREMENT: f64 = 0.05;
 const MOST_UNKNOWN: f64 = 0.05;
-/// Of all samples.
-const MOST_LOST: f64 = 0.01;
 
 /// What speaks for and against a profile. Shares are of the core's time, if nothing else is said.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -133,9 +132,7 @@ impl CoreQuality {
 }
 
 fn unknown(stacks: &Stacks) -> f64 {
-    let unnamed = stacks
-        .iter()
-        .filter(|(functions, _)| functions.last().is_some_and(|last| last.name.starts_with(UNKNOWN)));
+    let unnamed = stacks.iter().filter(|(functions, _)| functions.last().is_some_and(Function::is_unknown));
     unnamed.map(|(_, count)| count).sum::<u64>() as f64 / stacks.total().max(1) as f64
 }
 
@@ -152,7 +149,7 @@ fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::symbols::Function;
+    use crate::symbols::UNKNOWN;
 
     fn good() -> CoreQuality {
         CoreQuality { seconds: 4.0, samples: 3600, device: 0.9, idle: 0.1, ..CoreQuality::default() }

@@ -11,7 +11,7 @@ use crate::core_tasks::CoreTasks;
 use crate::error::ProfileError;
 use crate::event::{Event, FREQUENCY};
 use crate::recorder::{STACK, script};
-use crate::script::{Sample, lost, samples};
+use crate::script::{Lost, Sample, lost, samples};
 use crate::stacks::Stacks;
 use crate::symbols::Symbols;
 
@@ -83,7 +83,7 @@ impl CoreRecorder {
             return Err(ProfileError::NoSamples(10.0 / f64::from(FREQUENCY)));
         }
         let stacks = Stacks::rooted(&samples, &symbols, |sample| tasks.device_thread(sample));
-        let quality = CoreQuality::of(&samples, tasks, &stacks, took, lost);
+        let quality = CoreQuality::of(&samples, tasks, &stacks, took, lost_on(core, &lost));
         Ok((CoreProfile { core, event: self.event, stacks, quality }, done))
     }
 
@@ -93,6 +93,11 @@ impl CoreRecorder {
             ProfiledCore::Busiest => busiest(samples, tasks),
         }
     }
+}
+
+/// The samples that were lost on this core, or perf does not say where.
+fn lost_on(core: usize, lost: &[Lost]) -> u64 {
+    lost.iter().filter(|lost| lost.core.is_none_or(|place| place == core)).map(|lost| lost.samples).sum()
 }
 
 /// The core with the most samples of the device; the first one if there are none.
@@ -119,5 +124,12 @@ mod tests {
         let samples = [sample(5, 0), sample(5, 0), sample(7, 2), sample(7, 1), sample(7, 2), sample(0, 0)];
         assert_eq!(busiest(&samples, &tasks), 2);
         assert_eq!(busiest(&samples[..2], &tasks), 0);
+    }
+
+    #[test]
+    fn what_other_cores_lost_is_not_lost_on_this_one() {
+        let lost = [(Some(0), 400), (Some(2), 20), (None, 1)];
+        let lost = lost.map(|(core, samples)| Lost { core, samples });
+        assert_eq!(lost_on(2, &lost), 21);
     }
 }

@@ -7,10 +7,10 @@ use inferno::{differential, flamegraph};
 use crate::error::ProfileError;
 use crate::stacks::Stacks;
 
-/// Returns the SVG of a profile.
+/// Returns the SVG of a profile; without stacks it says that there are none.
 pub fn flame(title: &str, stacks: &Stacks) -> Result<Vec<u8>, ProfileError> {
     let mut options = options(title);
-    draw(&mut options, stacks.to_string().as_bytes())
+    draw(&mut options, stacks.to_string().as_bytes(), stacks)
 }
 
 /// Returns the SVG of `after`, in which red has a larger share of the time than in `before`, and blue a smaller one. Counts
@@ -18,13 +18,12 @@ pub fn flame(title: &str, stacks: &Stacks) -> Result<Vec<u8>, ProfileError> {
 pub fn difference(title: &str, before: &Stacks, after: &Stacks) -> Result<Vec<u8>, ProfileError> {
     let mut folded = Vec::new();
     let normalize = differential::Options { normalize: true, ..Default::default() };
-    let (before, after) = (before.to_string(), after.to_string());
-    differential::from_readers(normalize, Cursor::new(before), Cursor::new(after), &mut folded)
-        .map_err(ProfileError::Graph)?;
+    let [one, other] = [before, after].map(|stacks| Cursor::new(stacks.to_string()));
+    differential::from_readers(normalize, one, other, &mut folded).map_err(ProfileError::Graph)?;
     let mut options = options(title);
     options.subtitle =
         Some("red: a larger share of the time than in the baseline; blue: a smaller one".into());
-    draw(&mut options, &folded)
+    draw(&mut options, &folded, after)
 }
 
 fn options(title: &str) -> flamegraph::Options<'static> {
@@ -37,10 +36,17 @@ fn options(title: &str) -> flamegraph::Options<'static> {
     options
 }
 
-fn draw(options: &mut flamegraph::Options<'_>, folded: &[u8]) -> Result<Vec<u8>, ProfileError> {
+fn draw(
+    options: &mut flamegraph::Options<'_>,
+    folded: &[u8],
+    stacks: &Stacks,
+) -> Result<Vec<u8>, ProfileError> {
     let mut svg = Vec::new();
-    flamegraph::from_reader(options, folded, &mut svg).map_err(ProfileError::Graph)?;
-    Ok(svg)
+    match flamegraph::from_reader(options, folded, &mut svg) {
+        // The library has then drawn a page that says so.
+        Err(_) if stacks.total() == 0 => Ok(svg),
+        drawn => drawn.map(|()| svg).map_err(ProfileError::Graph),
+    }
 }
 
 #[cfg(test)]
@@ -68,6 +74,16 @@ mod tests {
         {
             assert!(svg.contains(part), "{part}: {svg}");
         }
+    }
+
+    #[test]
+    fn a_profile_without_stacks_is_a_picture_too() {
+        let (none, some) = (stacks(&[]), stacks(&[("a/b", 1)]));
+        let pictures =
+            [flame("none", &none), difference("none", &some, &none), difference("all", &none, &some)];
+        let texts = pictures.map(|svg| text(&svg.unwrap()));
+        assert!(texts[0].contains("No valid input") && texts[1].contains("No valid input"), "{texts:?}");
+        assert!(texts[2].contains("b (1 samples"), "{}", texts[2]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::attached::{Attached, Observed};
 use crate::error::ProfileError;
 use crate::event::{Event, FREQUENCY};
 use crate::quality::Quality;
-use crate::script::samples;
+use crate::script::{lost, samples};
 use crate::stacks::Stacks;
 use crate::symbols::Symbols;
 
@@ -52,12 +52,16 @@ impl Recorder {
         let options = ["-e", &self.event.name(), "-F", &frequency, &graph, "--sample-cpu"];
         let mut perf = Attached::start("record", Observed::ThisProcess, &options, &std::env::temp_dir())?;
         let (done, took) = perf.during(work)?;
-        let samples = perf.end(|data| samples(&script(data)?))?;
+        let (samples, lost) = perf.end(|data| {
+            let text = script(data)?;
+            Ok((samples(&text)?, lost(&text)))
+        })?;
         let stacks = Stacks::of(&samples, &self.symbols);
         if samples.is_empty() {
             return Err(ProfileError::NoSamples(10.0 / f64::from(FREQUENCY)));
         }
-        let quality = Quality::of(&samples, &stacks, took);
+        let lost = lost.iter().map(|lost| lost.samples).sum();
+        let quality = Quality::of(&samples, &stacks, took, lost);
         Ok((Profile { stacks, quality }, done))
     }
 }

@@ -46,10 +46,21 @@ pub fn samples(text: &str) -> Result<Vec<Sample>, ProfileError> {
     Ok(samples)
 }
 
-/// The number of samples that perf lost.
-pub fn lost(text: &str) -> u64 {
-    let lines = text.lines().filter(|line| line.contains(LOST));
-    lines.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok()).sum()
+/// Samples that perf lost at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// Where they were taken, if perf says it.
+    pub core: Option<usize>,
+    pub samples: u64,
+}
+
+pub fn lost(text: &str) -> Vec<Lost> {
+    let of_line = |line: &str| {
+        let (place, count) = line.split_once(LOST)?;
+        let samples = count.split_whitespace().last()?.parse().ok()?;
+        Some(Lost { core: core(place.trim_end()).1, samples })
+    };
+    text.lines().filter_map(of_line).collect()
 }
 
 /// `NAME PROCESS/THREAD [CORE]`; the name may have spaces, and a thread that ends has the number -1.
@@ -76,14 +87,20 @@ fn core(words: &str) -> (&str, Option<usize>) {
     parts.unwrap_or((words, None))
 }
 
+/// What the kernel writes after the name of a file that is not there any more.
+const DELETED: &str = " (deleted)";
+
 /// `ADDRESS SYMBOL (OBJECT)`.
 fn frame(words: &str) -> Option<RawFrame> {
     let (address, rest) = words.split_once(' ')?;
-    let (symbol, object) = rest.rsplit_once(" (")?;
+    let rest = rest.strip_suffix(')')?;
+    let is_deleted = rest.ends_with(DELETED);
+    let (symbol, object) = rest.strip_suffix(DELETED).unwrap_or(rest).rsplit_once(" (")?;
     Some(RawFrame {
         address: u64::from_str_radix(address, 16).ok()?,
         symbol: symbol.trim().to_owned(),
-        object: object.strip_suffix(')')?.to_owned(),
+        // The file that has the name now is another one.
+        object: if is_deleted { format!("{object}{DELETED}") } else { object.to_owned() },
     })
 }
 
@@ -117,6 +134,17 @@ mod tests {
     }
 
     #[test]
+    fn files_that_were_deleted_are_objects_too() {
+        for (line, symbol, object) in [
+            ("7f00 work+0x1 (/usr/bin/a (deleted))", "work+0x1", "/usr/bin/a (deleted)"),
+            ("7f00 [unknown] (/memfd:x (deleted))", "[unknown]", "/memfd:x (deleted)"),
+        ] {
+            let read = frame(line).unwrap();
+            assert_eq!((read.symbol.as_str(), read.object.as_str()), (symbol, object));
+        }
+    }
+
+    #[test]
     fn a_line_of_another_form_is_named() {
         let wrong = ["\tzz work (x)\n", "a 7/7 \n\t55 work\n", "a 7/7 \n\t55 work (x\n", "a 7\n", "7/7\n"];
         for text in wrong {
@@ -126,8 +154,10 @@ mod tests {
 
     #[test]
     fn lost_samples_are_counted_and_are_no_samples() {
-        let text = " a  1/1  PERF_RECORD_LOST lost 10\n b 2/2 PERF_RECORD_LOST_SAMPLES lost 5\na 1/1 \n\n";
-        assert_eq!((samples(text).unwrap().len(), lost(text)), (1, 15));
+        let text =
+            " a  1/1 [003]  PERF_RECORD_LOST lost 10\n b 2/2 PERF_RECORD_LOST_SAMPLES lost 5\na 1/1 \n\n";
+        let (here, somewhere) = (Lost { core: Some(3), samples: 10 }, Lost { core: None, samples: 5 });
+        assert_eq!((samples(text).unwrap().len(), lost(text)), (1, vec![here, somewhere]));
     }
 
     proptest! {

@@ -84,6 +84,13 @@ pub struct Function {
     pub file: Option<String>,
 }
 
+impl Function {
+    /// Whether it has no name, whatever is known of its file.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.name.starts_with(UNKNOWN)
+    }
+}
+
 /// A name without a module says little: the last two parts of the file's path follow it.
 fn with_file(name: &str, file: Option<&str>) -> String {
     match file.filter(|_| !name.contains("::")) {
