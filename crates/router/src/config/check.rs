@@ -5,7 +5,7 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use super::error::{ConfigError, ensure};
 use super::sections::{PuntSection, RouterConfig, RouterSection, XdpSection};
 use super::to_options::{lookup, port_options, threads_only};
-use super::{names, standalone};
+use super::{names, sections, standalone};
 use crate::algorithm;
 use crate::options::{EngineName, PortName};
 
@@ -143,6 +143,23 @@ fn check_standalone(config: &RouterConfig) -> Result<(), ConfigError> {
         config.punt == PuntSection::default(),
         "punt: that limits what a kernel gets; without a kernel there are [icmp] and [neighbors]"
     );
+    if let Some(key) = first_kernel_key(config) {
+        let text = format!("{key}: without a kernel it has no effect; leave it out");
+        return Err(ConfigError::Value(text));
+    }
     standalone::plan(config)?;
     Ok(())
+}
+
+/// A key that is only for a router beside a kernel, and is set.
+fn first_kernel_key(config: &RouterConfig) -> Option<&'static str> {
+    let RouterSection { wait, bypass_filters, netlink_buffer, .. } = &config.router;
+    let kernel_flows = config.filter.as_ref().and_then(|filter| filter.kernel_flows);
+    let settings = [
+        ("router.wait", *wait),
+        ("router.bypass-filters", *bypass_filters),
+        ("router.netlink-buffer", *netlink_buffer != sections::netlink_buffer()),
+        ("filter.kernel-flows", kernel_flows.is_some()),
+    ];
+    settings.into_iter().find_map(|(key, is_set)| is_set.then_some(key))
 }

@@ -95,7 +95,7 @@ fn auto() -> String {
     algorithm::AUTO.into()
 }
 
-fn netlink_buffer() -> usize {
+pub fn netlink_buffer() -> usize {
     32 << 20
 }
 

@@ -142,6 +142,18 @@ fn impossible_values_are_refused_with_their_place() {
 }
 
 #[test]
+fn keys_of_a_router_with_a_kernel_are_refused() {
+    for setting in ["wait = true", "bypass-filters = true", "netlink-buffer = 4096"] {
+        let text = small().replace("kernel = false\n", &format!("kernel = false\n{setting}\n"));
+        let key = setting.split(' ').next().unwrap();
+        let said = message(&parse(&text).unwrap_err());
+        assert!(said.contains(&format!("router.{key}: without a kernel it has no effect")), "{said}");
+    }
+    let filter = "[filter]\nlanguage = \"pf\"\nfile = \"rules\"\nkernel-flows = 0\n";
+    assert!(refused(filter).contains("filter.kernel-flows: without a kernel"));
+}
+
+#[test]
 fn impossible_interfaces_are_refused() {
     let with = |from: &str, to: &str| {
         let text = small().replace(from, to);
