@@ -1,9 +1,11 @@
 //! `fullview filter`
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Stdio};
 
-use super::support::{file, run};
+use super::support::{Ran, file, fullview, run};
 
 #[test]
 fn rules_are_printed_as_pfctl_prints_them() {
@@ -85,6 +87,19 @@ fn scripts_of_ipfw_are_printed_as_ipfw_lists_them() {
     let (_dir, path) = file("ipfw.rules", b"ipfw add 10 pipe 1 ip from any to any\n");
     let ran = run(&["filter", "check", "--language", "ipfw", &path]);
     assert!(ran.code == 2 && ran.err.contains(&format!("{path}:1:")), "{} {}", ran.code, ran.err);
+}
+
+#[test]
+fn bytes_that_are_no_text_have_their_place() {
+    let (dir, path) = file("rules", b"# a\n#\xff\n");
+    for language in ["pf", "ipfw"] {
+        let ran = run(&["filter", "check", "--language", language, &path]);
+        assert!(ran.code == 2 && ran.err.contains("line 2, column 2"), "{}", ran.err);
+    }
+    let name = dir.path().join(OsStr::from_bytes(b"n\xff"));
+    fs::copy(&path, &name).unwrap();
+    let ran = Ran::of(&fullview().args(["filter", "check"]).arg(&name).output().unwrap());
+    assert!(ran.code == 2 && ran.err.contains("name is not UTF-8; rename it"), "{}", ran.err);
 }
 
 #[test]

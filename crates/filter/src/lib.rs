@@ -22,4 +22,5 @@ pub mod pf;
 pub mod rule;
 pub mod ruleset;
 pub mod state;
+pub mod text;
 pub mod verdict;

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use fullview_filter::text::decode;
+
 /// A longer file is refused: it is none of ours, and reading a device such as `/dev/zero` would never end.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -17,5 +19,5 @@ pub fn read(path: &Path) -> io::Result<String> {
             format!("it is longer than {MAX_BYTES} bytes"),
         ));
     }
-    String::from_utf8(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+    decode(text)
 }

@@ -11,7 +11,7 @@ use fullview_filter::pf::lower::lower;
 use fullview_filter::pf::named_interfaces::named_interfaces;
 use fullview_filter::ruleset::RuleSet;
 
-use super::read::text;
+use super::read::{name, text};
 use super::warning::warn;
 use crate::args::FilterCheckArgs;
 use crate::command::{Exit, host_facts};
@@ -26,11 +26,11 @@ pub fn run(args: &FilterCheckArgs) -> anyhow::Result<Exit> {
 }
 
 fn check_ipfw(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<Exit> {
-    let file = args.file.to_string_lossy();
-    let config = IpfwConfig::load(&file, &text(&file)?)?;
+    let file = name(&args.file)?;
+    let config = IpfwConfig::load(file, &text(file)?)?;
     let interfaces = host_facts::numbered(facts);
     RuleSet::new(config.lower(&interfaces))?;
-    let at = |(number, name)| (format!("{file}: rule {number}"), name);
+    let at = |(number, interface)| (format!("{file}: rule {number}"), interface);
     interfaces.unknown(config.named_interfaces().map(at)).iter().for_each(warn);
     let mut out = io::stdout().lock();
     match args.verbose {
@@ -43,8 +43,8 @@ fn check_ipfw(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<Exit>
 /// Prints the rules also if the router cannot enforce them all, which the error then says, whether or not they could be
 /// printed.
 fn check_pf(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<Exit> {
-    let file = args.file.to_string_lossy();
-    let config = load(&file, &FileSystem::default(), facts)?;
+    let file = name(&args.file)?;
+    let config = load(file, &FileSystem::default(), facts)?;
     let mut out = io::stdout().lock();
     let printed = if args.verbose { write!(out, "{config}") } else { Ok(()) };
     let interfaces = host_facts::numbered(facts);

@@ -5,13 +5,13 @@ use std::path::Path;
 use fullview_filter::address_table::TableEntry;
 use fullview_router::error::BadInput;
 
-use super::read::text;
+use super::read::{name, text};
 
 /// The entries of a file, between blanks; `#` and `;` begin comments, and `!` may stand alone before an address.
 pub fn from_file(path: &Path) -> Result<Vec<TableEntry>, BadInput> {
-    let path = path.to_string_lossy();
+    let path = name(path)?;
     let mut entries = Vec::new();
-    for (number, line) in (1..).zip(text(&path)?.lines()) {
+    for (number, line) in (1..).zip(text(path)?.lines()) {
         let wrong = |error| BadInput(format!("{path}:{number}: {error}"));
         entries.extend(of_line(line).map_err(wrong)?);
     }

@@ -15,7 +15,7 @@ use fullview_plane::verdict::RejectAnswer;
 use fullview_router::error::BadInput;
 use serde::Serialize;
 
-use super::read::compiled;
+use super::read::{self, compiled};
 use crate::args::{ExplainedProtocol, FilterExplainArgs};
 use crate::command::{Exit, host_facts};
 
@@ -62,7 +62,7 @@ pub fn run(args: &FilterExplainArgs) -> anyhow::Result<Exit> {
     names.iter().for_each(|name| add(&mut facts, name));
     let interfaces = host_facts::numbered(&facts);
     let number = |name: &str| interfaces.named(name).map_or(NO_INTERFACE, |interface| interface.number);
-    let set = compiled(&args.file.to_string_lossy(), args.language, &facts, &interfaces)?;
+    let set = compiled(read::name(&args.file)?, args.language, &facts, &interfaces)?;
     let mut packet = packet(args)?;
     // Two workers of one seed, so that chance decides alike: one says which rules are tried, the other decides.
     let [mut trying, mut worker] = [(); 2].map(|()| FilterWorker::new(LIMITS, set.counted_rules(), SEED));

@@ -1,5 +1,7 @@
 //! Rule sets in files.
 
+use std::path::Path;
+
 use fullview_filter::interfaces::Interfaces;
 use fullview_filter::ipfw::IpfwConfig;
 use fullview_filter::pf::files::{FileSystem, RulesetFiles};
@@ -10,6 +12,12 @@ use fullview_filter::ruleset::RuleSet;
 use fullview_router::error::BadInput;
 
 use fullview_router::filter::FilterLanguage;
+
+/// The name of a file. Rule sets name files too, in text, so that other names are refused.
+pub fn name(file: &Path) -> Result<&str, BadInput> {
+    let wrong = || BadInput(format!("{}: the file's name is not UTF-8; rename it", file.display()));
+    file.to_str().ok_or_else(wrong)
+}
 
 /// The text of a script.
 pub fn text(file: &str) -> Result<String, BadInput> {

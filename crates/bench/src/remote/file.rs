@@ -1,7 +1,8 @@
 //! Reads inventory files.
 
-use std::fs;
 use std::path::Path;
+
+use fullview_router::text_file;
 
 use super::error::RemoteError;
 use super::wiring::Wiring;
@@ -9,7 +10,7 @@ use super::wiring::Wiring;
 /// Reads and checks an inventory. Paths in it are relative to its folder.
 pub fn read_inventory(path: &Path) -> Result<Wiring, RemoteError> {
     let wrong = |problem: String| RemoteError::Inventory { path: path.into(), problem };
-    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let text = text_file::read(path).map_err(|error| wrong(format!("cannot read: {error}")))?;
     let mut inventory: super::inventory::Inventory =
         toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     let folder = path.parent().unwrap_or(Path::new(""));

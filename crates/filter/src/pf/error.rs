@@ -70,6 +70,10 @@ impl PfError {
     }
 
     pub fn unreadable(position: &Position, file: &str, error: &io::Error) -> PfError {
+        if error.kind() == io::ErrorKind::InvalidData {
+            let problem = format!("cannot read '{}': {error}", brief(file));
+            return PfError::invalid(position, problem, "save the file as UTF-8");
+        }
         let kind = PfErrorKind::Unreadable { file: brief(file), reason: error.to_string() };
         PfError { position: position.clone(), kind }
     }

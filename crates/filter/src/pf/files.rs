@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
+use crate::text::decode;
+
 /// The bytes of a rule set with everything that it includes. More is no rule set: a device, or files that include each
 /// other many times.
 const MOST_BYTES: u64 = 64 << 20;
@@ -30,8 +32,7 @@ impl RulesetFiles for FileSystem {
         if text.len() as u64 > MOST_BYTES {
             return Err(too_large());
         }
-        String::from_utf8(text)
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+        decode(text)
     }
 }
 
