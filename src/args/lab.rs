@@ -261,6 +261,9 @@ pub struct ExportArgs {
     /// Folder for VARIANT.FAMILY.pps, gnuplot.data and gnuplot.plt
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
+    /// Replace files of the same names in the folder
+    #[arg(long)]
+    pub force: bool,
     /// The rates as they were measured, not at the median machine speed
     #[arg(long)]
     pub raw: bool,

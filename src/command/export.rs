@@ -15,7 +15,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
         values: if args.raw { series.raw.clone() } else { series.values.clone() },
     });
     let series: Vec<ExportSeries> = series.collect();
-    export(&series, &args.to)?;
+    export(&series, &args.to, args.force)?;
     writeln!(io::stdout(), "{} series in {}", series.len(), args.to.display())?;
     Ok(Exit::Done)
 }

@@ -117,7 +117,7 @@ fn is_bad_capture(cause: &Cause) -> bool {
 /// Whether a result directory cannot be understood. A report that cannot be written is no bad input.
 fn is_bad_import(cause: &Cause) -> bool {
     use fullview_netbenches::ImportError::*;
-    matches!(cause.downcast_ref(), Some(Read { .. } | NoSeries { .. } | NotEmpty { .. }))
+    !matches!(cause.downcast_ref(), None | Some(Write { .. } | Chart(_) | Json(_)))
 }
 
 /// Whether an experiment or a results folder cannot be understood, or used for what was asked.

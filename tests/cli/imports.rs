@@ -1,10 +1,12 @@
 //! Results of netbenches, read and written.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use tempfile::TempDir;
 
-use crate::support::{SMALL, run_in};
+use crate::support::{Ran, SMALL, fullview, run_in};
 
 #[test]
 fn a_campaign_that_is_exported_and_imported_has_the_same_medians() {
@@ -33,6 +35,10 @@ fn a_campaign_that_is_exported_and_imported_has_the_same_medians() {
     assert!(ran.out.contains("report: results/columns/report.md"), "{}", ran.out);
     let again = run_in(dir.path(), &["import", "columns"]);
     assert!(again.code == 2 && again.err.contains("--force"), "{}: {}", again.code, again.err);
+    let folder = dir.path().join(OsStr::from_bytes(b"columns-\xff"));
+    fs::rename(dir.path().join("columns"), &folder).unwrap();
+    let shown = Ran::of(&fullview().args(["import", "--json"]).arg(&folder).output().unwrap());
+    assert!(shown.code == 0 && shown.out.contains("columns-"), "{}", shown.err);
     let none = run_in(dir.path(), &["import", "campaign"]);
     assert!(none.code == 2 && none.err.contains("no series of runs"), "{}: {}", none.code, none.err);
 }

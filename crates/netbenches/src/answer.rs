@@ -5,10 +5,11 @@ use fullview_lab::stats::Verdict;
 use crate::import::{Import, SeriesComparison};
 use crate::published::PublishedMedians;
 use crate::reproduction::Reproduced;
+use crate::series::Series;
 
 /// The last lines of the terminal, and the first of the report.
 pub fn sentences(import: &Import) -> Vec<String> {
-    let mut lines: Vec<String> = import.comparisons.iter().map(compared).collect();
+    let mut lines: Vec<String> = import.comparisons.iter().map(|one| compared(import, one)).collect();
     let exact = |outcome: &Reproduced| matches!(outcome, Reproduced::Exact | Reproduced::TabsAsBlanks);
     let same = import.blocks.iter().filter(|block| exact(&block.outcome)).count();
     lines.push(format!("{same} of {} published ministat blocks come out byte for byte", import.blocks.len()));
@@ -29,7 +30,7 @@ pub fn sentences(import: &Import) -> Vec<String> {
     lines
 }
 
-fn compared(compared: &SeriesComparison) -> String {
+fn compared(import: &Import, compared: &SeriesComparison) -> String {
     let SeriesComparison { family, variant, against, generator_limited, difference, verdict, runs_needed } =
         compared;
     if *generator_limited {
@@ -38,7 +39,8 @@ fn compared(compared: &SeriesComparison) -> String {
         );
     }
     let (Some(effect), Some(verdict)) = (difference, verdict) else {
-        return format!("{family}: {variant} against {against} is not judged: too few runs");
+        let why = without_effect(import, compared);
+        return format!("{family}: {variant} against {against} is not judged: {why}");
     };
     let [estimate, low, high] = [effect.estimate, effect.low, effect.high].map(|part| 100.0 * part);
     let more = match (verdict, runs_needed) {
@@ -49,4 +51,16 @@ fn compared(compared: &SeriesComparison) -> String {
     format!(
         "{family}: {variant} is {verdict} against {against}, {estimate:+.2} % ({low:+.2} … {high:+.2} %){more}"
     )
+}
+
+/// Why a comparison has no difference. It is one of logarithms.
+fn without_effect(import: &Import, compared: &SeriesComparison) -> &'static str {
+    let is_of = |series: &&Series| {
+        series.family == compared.family && [&compared.variant, &compared.against].contains(&&series.variant)
+    };
+    let mut pair = import.series.iter().filter(is_of);
+    match pair.any(|series| series.values.iter().any(|value| *value <= 0.0)) {
+        true => "the values of all runs must be above zero",
+        false => "too few runs",
+    }
 }

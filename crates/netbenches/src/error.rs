@@ -38,6 +38,12 @@ pub enum ImportError {
     NoSeries { path: PathBuf, skipped: String },
     #[error("{path} is not empty: give another folder with --out, or --force to replace the report in it")]
     NotEmpty { path: PathBuf },
+    #[error("{path} exists: give another folder with --to, or --force to replace what was exported before")]
+    Exists { path: PathBuf },
+    #[error(
+        "two series would have the name {name}: give their families names that differ in more than a dot"
+    )]
+    EqualNames { name: String },
     #[error("cannot draw the graph: {0}")]
     Chart(String),
     #[error("cannot write the figures as JSON: {0}")]

@@ -21,7 +21,9 @@ impl ExportSeries {
     }
 }
 
-pub fn export(series: &[ExportSeries], folder: &Path) -> Result<(), ImportError> {
+/// Writes the files into a folder; those that are there already are replaced only by `force`.
+pub fn export(series: &[ExportSeries], folder: &Path, force: bool) -> Result<(), ImportError> {
+    refuse_equal_names(series)?;
     let described = |series: &ExportSeries| {
         let of = Description::of(&series.values)?;
         Some(format!("{} {} {} {}\n", series.name(), of.median, of.min, of.max))
@@ -34,9 +36,20 @@ pub fn export(series: &[ExportSeries], folder: &Path) -> Result<(), ImportError>
     let data = format!("#index median minimum maximum\n{data}");
     let plot = [("gnuplot.data".to_owned(), data), ("gnuplot.plt".to_owned(), PLOT.to_owned())];
     let files: Vec<(String, String)> = columns.chain(plot).collect();
+    let there = files.iter().map(|(name, _)| folder.join(name)).find(|path| path.exists());
+    if let Some(path) = there.filter(|_| !force) {
+        return Err(ImportError::Exists { path });
+    }
     let files: Vec<(&str, &[u8])> =
         files.iter().map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
     write_files(folder, &files)
+}
+
+/// Families whose names differ in a dot and a hyphen would have one file.
+fn refuse_equal_names(series: &[ExportSeries]) -> Result<(), ImportError> {
+    let names: Vec<String> = series.iter().map(ExportSeries::name).collect();
+    let equal = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
+    equal.map_or(Ok(()), |(_, name)| Err(ImportError::EqualNames { name: name.clone() }))
 }
 
 const PLOT: &str = "set terminal png truecolor size 1920,1080 font \"Sans,22\" noenhanced

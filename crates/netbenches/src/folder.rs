@@ -100,6 +100,10 @@ impl Folder {
     fn take_run(&mut self, name: &str, run: Result<Measured, String>) -> Result<(), String> {
         let name = run_name(name)?;
         match run {
+            Ok(_) if self.has_run(&name) => {
+                Err("another file has the same number of the run: name each run by a number of its own"
+                    .into())
+            }
             Ok(Measured { value, unit, clock, drift }) => {
                 self.runs.push(RawRun { name, value, unit, clock, drift });
                 Ok(())
@@ -109,6 +113,11 @@ impl Folder {
                 Err(reason)
             }
         }
+    }
+
+    /// Whether a run of this number is known: `01` and `1` are one.
+    fn has_run(&self, name: &RunName) -> bool {
+        self.runs.iter().any(|known| (&known.name.series, known.name.run) == (&name.series, name.run))
     }
 
     /// Reads only the columns of the directories beside this one.
@@ -179,7 +188,11 @@ fn has_other_use(name: &str) -> bool {
 }
 
 fn as_text(bytes: Vec<u8>) -> Result<String, String> {
-    String::from_utf8(bytes).map_err(|_| "line 1: this is not text: move the file elsewhere".into())
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("line {line}: this is not text in UTF-8: correct it, or move the file elsewhere")
+    })
 }
 
 fn said(error: LineError) -> String {

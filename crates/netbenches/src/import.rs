@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fullview_lab::stats::{
     Contrast, Effect, Judgement, Verdict, judge_runs, median, runs_needed, warnings_of_runs,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::block::blocks;
 use crate::callgraph::CallGraph;
@@ -23,6 +23,7 @@ pub const ALPHA: f64 = 0.05;
 
 #[derive(Debug, Serialize)]
 pub struct Import {
+    #[serde(serialize_with = "shown")]
     pub folder: PathBuf,
     pub title: String,
     pub conditions: Vec<String>,
@@ -48,6 +49,11 @@ pub struct SeriesComparison {
     pub verdict: Option<Verdict>,
     /// Runs of each series until the interval reaches no farther than the margin.
     pub runs_needed: Option<u32>,
+}
+
+/// Names of folders need not be text.
+fn shown<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
 }
 
 impl Import {
@@ -89,12 +95,20 @@ impl Import {
     }
 }
 
-/// The first line of a README, and the list under it.
+/// The title of a README, which is the name of its folder if it has none, and the list under it.
 fn opening(readme: &str, path: &Path) -> (String, Vec<String>) {
-    let name = || path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let title = readme.lines().next().map_or_else(name, |line| line.trim_matches(['#', ':', ' ']).into());
-    let list = readme.lines().skip(1).take_while(|line| !line.trim().is_empty());
-    (title, list.filter_map(|line| line.trim().strip_prefix("- ")).map(str::to_owned).collect())
+    let mut lines = readme.lines().map(str::trim).skip_while(|line| line.is_empty());
+    let title = lines.next().map(|line| line.trim_matches(['#', ':', ' '])).filter(|title| !title.is_empty());
+    let title = title.map_or_else(|| name(path), str::to_owned);
+    let list = lines.take_while(|line| !line.is_empty());
+    (title, list.filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect())
+}
+
+/// A path such as `.` has no name of its own.
+fn name(path: &Path) -> String {
+    let whole = path.canonicalize();
+    let path = whole.as_deref().unwrap_or(path);
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn comparisons(series: &[Series]) -> Vec<SeriesComparison> {

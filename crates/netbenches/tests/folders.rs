@@ -2,8 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::path::Path;
 
-use fullview_netbenches::{Import, Reproduced, blocks, claims, parse, sentences, write};
+use fullview_netbenches::{
+    ExportSeries, Import, Reproduced, blocks, claims, export, parse, sentences, write,
+};
 use fullview_testnet::shared;
 use proptest::prelude::*;
 
@@ -158,7 +161,8 @@ fn damaged_files_are_named_and_skipped() {
         "  - Offering load = 63 Mb/s\nEstimated Equilibrium Ethernet throughput= 60 Mb/s (maximum value seen: 61 Mb/s)\n",
     );
     put("bench.vpn.2.sender", "  - Offering load = 63 Mb/s\n");
-    fs::write(raw.join("bench.off.inet4.7.receiver"), [0xff, 0xfe]).unwrap();
+    fs::write(raw.join("bench.off.inet4.7.receiver"), b"text\n\xff\xfe").unwrap();
+    put("bench.off.inet4.01.receiver", &log(&[10, 30, 0, 20], true));
     let import = Import::read(folder.path()).unwrap();
     let series: Vec<_> =
         import.series.iter().map(|s| (&*s.variant, &*s.family, &*s.unit, s.values.clone())).collect();
@@ -171,9 +175,10 @@ fn damaged_files_are_named_and_skipped() {
     named("inet4.4.receiver", "empty");
     named("inet4.5.receiver", "not a log of pkt-gen");
     named("inet4.6.receiver", "no rate remains");
-    named("inet4.7.receiver", "not text");
+    named("inet4.7.receiver", "line 2: this is not text");
+    named("inet4.1.receiver", "the same number of the run");
     named("vpn.2.sender", "cut off");
-    assert_eq!(import.skipped.len(), 6);
+    assert_eq!(import.skipped.len(), 7);
     let out = folder.path().join("out");
     write(&import, &out, false).unwrap();
     assert!(fs::read_to_string(out.join("report.md")).unwrap().contains("## Skipped files"));
@@ -201,6 +206,42 @@ fn published_medians_are_compared_by_run_also_beside_a_log_that_was_skipped() {
     let other = medians_of("10\n30\n40\n");
     assert_eq!((other.series[0].medians.compared, other.series[0].medians.unequal), (0, Some([3, 4])));
     assert!(other.warnings.iter().any(|line| line.contains("cannot be compared")), "{:?}", other.warnings);
+}
+
+#[test]
+fn values_without_a_logarithm_are_the_reason_that_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("one.inet4.pps"), "10\n11\n12\n").unwrap();
+    let said = |values: &str| {
+        fs::write(folder.path().join("two.inet4.pps"), values).unwrap();
+        sentences(&Import::read(folder.path()).unwrap()).remove(0)
+    };
+    assert!(said("0\n11\n12\n").ends_with("not judged: the values of all runs must be above zero"));
+    assert!(said("11\n").ends_with("not judged: too few runs"));
+}
+
+#[test]
+fn a_title_is_the_first_line_that_has_one_or_the_name_of_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("one.inet4.pps"), "10\n").unwrap();
+    let title = |path: &Path| Import::read(path).unwrap().title;
+    assert_eq!(title(&folder.path().join(".")), folder.path().file_name().unwrap().to_str().unwrap());
+    fs::write(folder.path().join("README.md"), "\n\n# The title:\n- a host\n").unwrap();
+    assert_eq!(title(folder.path()), "The title");
+    assert_eq!(Import::read(folder.path()).unwrap().conditions, ["a host"]);
+}
+
+#[test]
+fn exported_files_do_not_replace_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let series =
+        |family: &str| ExportSeries { variant: "off".into(), family: family.into(), values: vec![1.0] };
+    export(&[series("a.b")], folder.path(), false).unwrap();
+    let again = export(&[series("a.b")], folder.path(), false).unwrap_err().to_string();
+    assert!(again.contains("off.a-b.pps") && again.contains("--force"), "{again}");
+    export(&[series("a.b")], folder.path(), true).unwrap();
+    let equal = export(&[series("a.b"), series("a-b")], folder.path(), true).unwrap_err().to_string();
+    assert!(equal.contains("off.a-b"), "{equal}");
 }
 
 #[test]
