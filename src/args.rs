@@ -11,9 +11,10 @@ mod table;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod testbed;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use fullview_plane::interface::InterfaceAddress;
-use fullview_plane::wire::ethernet::Mac;
+use fullview_plane::wire::ethernet::{Mac, MacParseError};
 use fullview_router::filter::FilterLanguage;
 use fullview_router::log::LogLevel;
 use fullview_router::options::{EngineName, PortName, interface_address};
@@ -229,7 +230,7 @@ pub struct ForwardArgs {
     #[arg(long, value_name = "FILE")]
     pub preferences: Option<PathBuf>,
     /// The router's Ethernet address: frames to other addresses are dropped
-    #[arg(long, value_name = "MAC", default_value = "02:00:00:00:00:02")]
+    #[arg(long, value_name = "MAC", value_parser = station, default_value = "02:00:00:00:00:02")]
     pub mac: Mac,
     /// Addresses of the router's interface where packets arrive: it answers ARP, neighbour discovery and echo for them, and sends
     /// ICMP errors
@@ -254,9 +255,9 @@ pub struct GenerateArgs {
     /// How destinations are chosen
     #[arg(long, value_name = "MODEL", default_value = "netbenches")]
     pub model: ModelName,
-    /// Number of flows
-    #[arg(long, value_name = "N", default_value_t = 5_000)]
-    pub flows: usize,
+    /// Number of flows, unless ranges have one [default: 5000]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    pub flows: Option<usize>,
     /// Sources of the model ranges, as pkt-gen's -s: 198.18.10.1:2000-198.18.10.20
     #[arg(long, value_name = "RANGE")]
     pub source: Option<String>,
@@ -279,6 +280,13 @@ pub struct GenerateArgs {
     /// The capture file
     #[arg(long, value_name = "PCAP")]
     pub write: PathBuf,
+}
+
+/// The Ethernet address of one station.
+fn station(text: &str) -> Result<Mac, String> {
+    let mac: Mac = text.parse().map_err(|error: MacParseError| error.to_string())?;
+    let is_station = !mac.is_group() && mac != Mac::default();
+    if is_station { Ok(mac) } else { Err(format!("{mac} is not a station's address")) }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

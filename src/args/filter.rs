@@ -9,6 +9,14 @@ use fullview_router::filter::FilterLanguage;
 
 use super::operations::{RouterArgs, StateChoice};
 
+/// A name that the kernel accepts for an interface.
+fn interface(text: &str) -> Result<String, String> {
+    let fits = (1..=15).contains(&text.len());
+    let is_name = fits && !text.contains(['/', ':']) && !text.contains(char::is_whitespace);
+    let wrong = || "names of interfaces have 1 to 15 bytes, and no blank, slash or colon".to_owned();
+    is_name.then(|| text.to_owned()).ok_or_else(wrong)
+}
+
 #[derive(Debug, Subcommand)]
 pub enum FilterCommand {
     /// Check a rule set in the language of FreeBSD's pf.conf or ipfw
@@ -109,10 +117,10 @@ pub struct FilterExplainArgs {
     #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = FilterLanguage::Pf)]
     pub language: FilterLanguage,
     /// The interface that the packet comes in by
-    #[arg(long = "in", value_name = "NAME")]
+    #[arg(long = "in", value_name = "NAME", value_parser = interface)]
     pub into: String,
     /// The interface that it leaves by; without one, only its way in is explained
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = interface)]
     pub out: Option<String>,
     /// Also say why each rule that does not match does not
     #[arg(long, short)]

@@ -14,11 +14,17 @@ use fullview_router::options::MetricsAddress;
 #[derive(Debug, Clone, Args)]
 pub struct RouterArgs {
     /// Ask the router of this name, whose socket is /run/fullview/NAME.sock [default: the only router]
-    #[arg(long, value_name = "NAME", global = true, conflicts_with = "control")]
+    #[arg(long, value_name = "NAME", value_parser = file_name, global = true, conflicts_with = "control")]
     pub name: Option<String>,
     /// Ask the router with this control socket
     #[arg(long, value_name = "PATH", global = true)]
     pub control: Option<PathBuf>,
+}
+
+/// The name of a socket, as configurations have it.
+fn file_name(text: &str) -> Result<String, String> {
+    let is_name = !text.is_empty() && !text.contains('/');
+    if is_name { Ok(text.to_owned()) } else { Err("give a name without /".into()) }
 }
 
 /// The services of `forward`.
@@ -196,7 +202,7 @@ pub struct TraceArgs {
     #[arg(long, value_name = "PCAP", requires = "table")]
     pub read: Option<PathBuf>,
     /// The router's Ethernet address
-    #[arg(long, value_name = "MAC", default_value = "02:00:00:00:00:02", requires = "table")]
+    #[arg(long, value_name = "MAC", value_parser = super::station, default_value = "02:00:00:00:00:02", requires = "table")]
     pub mac: Mac,
 }
 

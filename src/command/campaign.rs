@@ -27,6 +27,12 @@ pub fn read(args: &ExperimentArgs) -> anyhow::Result<Experiment<Settings>> {
         let table = table.to_str().context("--table: the file's name is not UTF-8")?;
         experiment.subject.table.source = Some(table.to_owned());
     }
+    let flags = [
+        ("--seconds", args.seconds.is_some()),
+        ("--slice-ms", args.slice_ms.is_some()),
+        ("--seed", args.seed.is_some()),
+    ];
+    check(&experiment, &flags)?;
     if args.smoke {
         shorten(&mut experiment);
     }
@@ -44,7 +50,17 @@ pub fn set_length(
     let runs = length.runs.unwrap_or(experiment.runs);
     experiment.runs = if smoke { Runs::Blocks(1) } else { runs };
     experiment.analysis.max_minutes = length.minutes.unwrap_or(experiment.analysis.max_minutes);
-    Ok(experiment.check()?)
+    check(experiment, &[("--runs", length.runs.is_some()), ("--minutes", length.minutes.is_some())])
+}
+
+/// Checks an experiment whose file was right before flags changed it: what is wrong now is the value of one of these.
+fn check(experiment: &Experiment<Settings>, flags: &[(&str, bool)]) -> anyhow::Result<()> {
+    let Err(error) = experiment.check() else { return Ok(()) };
+    let given: Vec<&str> = flags.iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| *flag).collect();
+    match given[..] {
+        [] => Err(error.into()),
+        _ => Err(BadInput(format!("{}: {}", given.join(", "), error.message)).into()),
+    }
 }
 
 fn read_file(path: &Path) -> anyhow::Result<Experiment<Settings>> {

@@ -76,7 +76,8 @@ fn answering(
     reader: CaptureReader<File>,
     writer: CaptureWriter<BufWriter<File>>,
 ) -> anyhow::Result<Exit> {
-    let mut router = answering::router(table, args.mac, args.address.clone())?;
+    let router = answering::router(table, args.mac, args.address.clone());
+    let mut router = router.map_err(|error| BadInput(format!("--address: {error}")))?;
     forward(&mut router, reader, writer)?;
     print(router.forwarder().counters(), args.json)?;
     Ok(Exit::Done)

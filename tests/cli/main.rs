@@ -50,6 +50,41 @@ fn errors_of_tables_name_the_place_and_how_to_fix_them() {
 }
 
 #[test]
+fn values_of_flags_are_refused_by_the_flag() {
+    let (_dir, table) = file("table.txt", b"192.0.2.0/24 1\n");
+    let capture = ["forward", "--table", &table, "--read", "in.pcap", "--write", "out.pcap"];
+    let refused = |start: &[&str], [option, value]: [&str; 2], words: &str| {
+        let ran = run(&[start, &[option, value]].concat());
+        let said = ran.err.contains(option) && ran.err.contains(words);
+        assert!(ran.code == 2 && said, "{option} {value}: {} {}", ran.code, ran.err);
+    };
+    refused(&capture, ["--address", "10.0.0.1/40"], "at most 32");
+    refused(&capture, ["--mac", "01:00:00:00:00:00"], "not a station's address");
+    let generate = ["generate", "--write", "out.pcap"];
+    refused(&generate, ["--flows", "0"], "0 is not in");
+    refused(&generate, ["--size", "59"], "");
+    refused(&generate, ["--table", &table], "the model does not use it");
+    refused(&generate, ["--source", "192.0.2.1"], "the model does not use it");
+    refused(&["show", "counters"], ["--name", "../x"], "without /");
+    let explain = ["filter", "explain", "rules", "icmp", "192.0.2.1", "192.0.2.2"];
+    refused(&explain, ["--in", "sixteen-bytes-xx"], "1 to 15 bytes");
+    refused(&explain, ["--in", ""], "1 to 15 bytes");
+}
+
+#[test]
+fn an_address_that_no_interface_can_have_is_bad_input() {
+    let (dir, table) = file("table.txt", b"192.0.2.0/24 1\n");
+    let capture = dir.path().join("in.pcap");
+    let capture = capture.to_str().unwrap();
+    assert_eq!(run(&["generate", "--packets", "1", "--write", capture]).code, 0);
+    let out = dir.path().join("out.pcap");
+    let out = out.to_str().unwrap();
+    let forward = ["forward", "--table", &table, "--read", capture, "--write", out, "--address"];
+    let ran = run(&[&forward[..], &["224.0.0.1/24"]].concat());
+    assert!(ran.code == 2 && ran.err.contains("--address: "), "{} {}", ran.code, ran.err);
+}
+
+#[test]
 fn a_missing_capture_is_bad_input() {
     let (_dir, table) = file("table.txt", b"192.0.2.0/24 1\n");
     let forward = ["forward", "--table", &table, "--read", "no-such.pcap", "--write", "out.pcap"];

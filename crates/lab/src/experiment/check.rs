@@ -190,7 +190,7 @@ fn window(window: &Window) -> Checked {
 
 fn phase(seconds: f64, key: &'static str) -> Checked {
     let sensible = (0.0..=LONGEST_PHASE_S).contains(&seconds);
-    let message = format!("{key} = {seconds} is not a duration: give seconds from 0 to {LONGEST_PHASE_S}");
+    let message = format!("{key} = {seconds:?} is not a duration: give seconds from 0 to {LONGEST_PHASE_S}");
     require(sensible, &[PathStep::Key("window"), PathStep::Key(key)], &message)
 }
 

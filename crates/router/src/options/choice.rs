@@ -1,5 +1,7 @@
 //! Choices that both the command line and the configuration file offer.
 
+use std::net::IpAddr;
+
 use clap::ValueEnum;
 use fullview_plane::interface::InterfaceAddress;
 use serde::Deserialize;
@@ -49,7 +51,11 @@ impl PortName {
 /// Parses an address with the prefix length of its network, as `192.0.2.1/24`.
 pub fn interface_address(text: &str) -> Result<InterfaceAddress, String> {
     let parts = text.split_once('/').and_then(|(ip, len)| Some((ip.parse().ok()?, len.parse().ok()?)));
-    let (ip, len) = parts
+    let (ip, len): (IpAddr, u8) = parts
         .ok_or_else(|| format!("'{text}' is not an address with a prefix length, such as 192.0.2.1/24"))?;
-    Ok(InterfaceAddress { ip, len })
+    let longest = if ip.is_ipv4() { 32 } else { 128 };
+    match len <= longest {
+        true => Ok(InterfaceAddress { ip, len }),
+        false => Err(format!("'{text}': prefix lengths of this family are at most {longest}")),
+    }
 }
