@@ -1,6 +1,6 @@
 //! `fullview aa`: the noise floor of this machine for an experiment.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use fullview_lab::forecast::{ForecastLook, POWER, forecast, seen_after};
 use fullview_lab::noise::{Noise, copies_of_baseline};
@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{Exit, campaign, noise_table, shown};
 use crate::args::AaArgs;
+use crate::command::output::stdout;
 use fullview_bench::settings::Settings;
 use fullview_router::log;
 
@@ -85,11 +86,11 @@ fn json(experiment: &Experiment<Settings>, noise: &Noise, looks: &[ForecastLook]
         noise,
         blocks: looks,
     };
-    Ok(writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&document)?)?)
+    Ok(writeln!(stdout(), "{}", serde_json::to_string_pretty(&document)?)?)
 }
 
 fn print(experiment: &Experiment<Settings>, noise: &Noise, looks: &[ForecastLook]) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let baseline = &experiment.variants[experiment.baseline()].label;
     writeln!(out, "{}: copies of {baseline}, so that every difference is noise", experiment.title)?;
     noise_table::families(noise, looks).iter().try_for_each(|family| writeln!(out, "{family}"))?;

@@ -1,6 +1,6 @@
 //! `fullview bench --against`: compares this build with another one.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,6 +15,7 @@ use fullview_router::log;
 use super::other_build::{Found, OtherBuild};
 use super::{Exit, campaign, report, shown};
 use crate::args::BenchArgs;
+use crate::command::output::stdout;
 
 pub fn run(args: &BenchArgs, mut experiment: Experiment<Settings>, other: &str) -> anyhow::Result<Exit> {
     let found = OtherBuild::find(other)?;
@@ -120,5 +121,5 @@ fn conclude(folder: &Path, label: &str, is_json: bool) -> anyhow::Result<()> {
         .map(|(what, count)| format!("{what} {count}"))
         .collect();
     let all = report.verdicts().len();
-    Ok(writeln!(io::stdout(), "this build against {label}: {} of {all} comparisons", parts.join(", "))?)
+    Ok(writeln!(stdout(), "this build against {label}: {} of {all} comparisons", parts.join(", "))?)
 }

@@ -15,6 +15,7 @@ use toml::Spanned;
 
 use super::Exit;
 use crate::args::CalibrateArgs;
+use crate::command::output::stdout;
 use fullview_bench::calibration::{self, Calibrated, Cost, Effort, FORMULA, Row};
 use fullview_bench::subject::core_share::CoreShare;
 use fullview_router::log;
@@ -90,7 +91,7 @@ fn print<A: Calibrated>(rows: &[Row]) -> anyhow::Result<()> {
         ["family", "prefixes", "algorithm", "batch ns", "independent ns", "update µs", "bytes", "preference"];
     lines.set_header(titles);
     lines.add_rows(rows.iter().map(|row| cells(A::FAMILY, row)));
-    Ok(writeln!(io::stdout(), "{lines}\n")?)
+    Ok(writeln!(stdout(), "{lines}\n")?)
 }
 
 fn cells(family: Family, row: &Row) -> [String; 8] {

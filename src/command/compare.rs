@@ -1,12 +1,13 @@
 //! `fullview compare`: compares two results folders.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use fullview_lab::compare::{ComparedCell, FolderComparison, compare};
 use fullview_lab::stats::{Effect, Verdict};
 
 use super::{Exit, shown};
 use crate::args::CompareArgs;
+use crate::command::output::stdout;
 
 pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     let compared = compare(&args.before, &args.after)?;
@@ -15,7 +16,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
 }
 
 fn json(compared: &FolderComparison) -> anyhow::Result<()> {
-    Ok(writeln!(io::stdout(), "{}", serde_json::to_string_pretty(compared)?)?)
+    Ok(writeln!(stdout(), "{}", serde_json::to_string_pretty(compared)?)?)
 }
 
 fn exit(compared: &FolderComparison, gate: bool) -> Exit {
@@ -29,7 +30,7 @@ fn exit(compared: &FolderComparison, gate: bool) -> Exit {
 }
 
 fn print(compared: &FolderComparison) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let FolderComparison { before, after, weaker, left_out, untrusted, cells, .. } = compared;
     let [from, to] = [before, after].map(|side| (side.folder.display(), &side.title));
     writeln!(out, "before: {} ({})\nafter:  {} ({})", from.0, from.1, to.0, to.1)?;

@@ -1,11 +1,12 @@
 //! `fullview export`: a campaign's rates as columns that ministat and gnuplot read.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use fullview_netbenches::{ExportSeries, export};
 
 use super::Exit;
 use crate::args::ExportArgs;
+use crate::command::output::stdout;
 
 pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
     let report = fullview_lab::report(&args.folder)?;
@@ -16,6 +17,6 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
     });
     let series: Vec<ExportSeries> = series.collect();
     export(&series, &args.to, args.force)?;
-    writeln!(io::stdout(), "{} series in {}", series.len(), args.to.display())?;
+    writeln!(stdout(), "{} series in {}", series.len(), args.to.display())?;
     Ok(Exit::Done)
 }

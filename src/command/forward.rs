@@ -1,7 +1,7 @@
 //! `fullview forward`: forwards packets between interfaces of this host, or from a capture file into another.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use serde_json::json;
 
 use super::{Exit, open_capture, route};
 use crate::args::ForwardArgs;
+use crate::command::output::stdout;
 use fullview_bench::workload::answering;
 use fullview_bench::workload::packets::INGRESS;
 use fullview_bench::workload::router::router as workload_router;
@@ -142,7 +143,7 @@ fn forward(
 }
 
 fn print(counters: &Counters, as_json: bool) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let drops: Vec<_> =
         counters.drop_reasons().map(|(reason, count)| (reason.name().to_owned(), count)).collect();
     let (received, forwarded) = (counters.received().packets, counters.sent().packets);
@@ -163,7 +164,7 @@ fn print(counters: &Counters, as_json: bool) -> anyhow::Result<()> {
 }
 
 fn print_named(counts: &[(&'static str, u64)], as_json: bool) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if as_json {
         let all: serde_json::Map<_, _> =
             counts.iter().map(|(name, count)| ((*name).into(), (*count).into())).collect();

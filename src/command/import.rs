@@ -1,16 +1,17 @@
 //! `fullview import`: the report of a netbenches result directory.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use fullview_netbenches::{Import, json, sentences, write};
 
 use super::Exit;
 use crate::args::ImportArgs;
+use crate::command::output::stdout;
 
 pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
     let import = Import::read(&args.folder)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if args.json {
         out.write_all(json(&import)?.as_bytes())?;
         return Ok(Exit::Done);

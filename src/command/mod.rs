@@ -14,6 +14,7 @@ use fullview_plane::port::pcap::CaptureReader;
 use crate::args::Cli;
 use fullview_router::config::ConfigError;
 use fullview_router::error::BadInput;
+use output::stdout;
 
 pub mod aa;
 mod against;
@@ -31,6 +32,7 @@ pub mod import;
 mod listing;
 mod noise_table;
 mod other_build;
+mod output;
 pub mod plan;
 pub mod profile;
 mod profile_parts;
@@ -157,14 +159,14 @@ pub fn ministat(args: Vec<OsString>) -> Exit {
 pub fn completions(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "fullview", &mut script);
-    io::stdout().write_all(&script)?;
+    stdout().write_all(&script)?;
     Ok(Exit::Done)
 }
 
 pub fn man() -> anyhow::Result<Exit> {
     let mut page = Vec::new();
     clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-    io::stdout().write_all(&page)?;
+    stdout().write_all(&page)?;
     Ok(Exit::Done)
 }
 

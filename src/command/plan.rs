@@ -1,6 +1,6 @@
 //! `fullview plan`: what an experiment takes and what it will see.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use fullview_lab::forecast::{Forecast, POWER, forecast};
@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::{Exit, campaign, noise_table};
 use crate::args::PlanArgs;
+use crate::command::output::stdout;
 use fullview_bench::settings::{Settings, Shape};
 use fullview_router::error::BadInput;
 use fullview_router::log;
@@ -50,7 +51,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
         let (title, runs) = (&experiment.title, experiment.runs);
         let document =
             PlanDocument { schema: 1, title, runs, power: POWER, noise_from: &origin, plan: &plan };
-        writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&document)?)?;
+        writeln!(stdout(), "{}", serde_json::to_string_pretty(&document)?)?;
     } else {
         print(&experiment, &plan, &origin, noise.as_ref())?;
     }
@@ -112,7 +113,7 @@ fn print(
     origin: &Origin,
     noise: Option<&Noise>,
 ) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let Forecast { cells, panels, arms, comparisons, .. } = plan;
     writeln!(out, "{}", experiment.title)?;
     writeln!(

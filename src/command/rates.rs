@@ -26,6 +26,7 @@ use super::rates_profile::{Profiling, is_profile_file};
 use super::testbed::read;
 use super::{Exit, campaign, shown};
 use crate::args::rates::RatesArgs;
+use crate::command::output::stdout;
 
 pub fn run(args: &RatesArgs) -> anyhow::Result<Exit> {
     let has_results = args.out.join("trials.jsonl").exists();
@@ -369,11 +370,11 @@ fn draw(args: &RatesArgs, graph: &RatesGraph) -> anyhow::Result<()> {
 
 fn print(args: &RatesArgs, report: &RatesReport) -> anyhow::Result<()> {
     if args.json {
-        return Ok(writeln!(io::stdout(), "{}", serde_json::to_string_pretty(report)?)?);
+        return Ok(writeln!(stdout(), "{}", serde_json::to_string_pretty(report)?)?);
     }
     let largest = report.largest_load / 1000.0;
     writeln!(
-        io::stdout(),
+        stdout(),
         "{}1000 packets/s; the generator holds {largest:.1}\n{}",
         table(report),
         answers(report)

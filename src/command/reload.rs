@@ -1,12 +1,13 @@
 //! `fullview reload` and `fullview check-config`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use super::filter::warning::warn;
 use super::show::connect;
 use super::{Exit, host_facts};
 use crate::args::operations::{CheckConfigArgs, ReloadArgs};
+use crate::command::output::stdout;
 use anyhow::Context;
 use fullview_filter::interfaces::UnknownInterface;
 use fullview_filter::pf::files::FileSystem;
@@ -25,7 +26,7 @@ pub fn reload(args: &ReloadArgs) -> anyhow::Result<Exit> {
     let mut client = connect(&args.router)?;
     client.wait_for(TIMEOUT)?;
     let answer: String = client.ask(&Request::Reload)?;
-    writeln!(io::stdout(), "{answer}")?;
+    writeln!(stdout(), "{answer}")?;
     Ok(Exit::Done)
 }
 
@@ -59,6 +60,6 @@ pub fn check(args: &CheckConfigArgs) -> anyhow::Result<Exit> {
         unknown.iter().for_each(warn);
     }
     let interfaces = config.router.interfaces.join(", ");
-    writeln!(io::stdout(), "{}: correct; forwards between {interfaces}", args.file.display())?;
+    writeln!(stdout(), "{}: correct; forwards between {interfaces}", args.file.display())?;
     Ok(Exit::Done)
 }

@@ -1,18 +1,19 @@
 //! `fullview report`: writes the report of a results folder from its raw data.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use fullview_lab::{Report, ReportStatus};
 
 use super::{Exit, shown};
 use crate::args::ReportArgs;
+use crate::command::output::stdout;
 
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     let printed = |text: &dyn Fn(&Report) -> anyhow::Result<String>| {
         let report = fullview_lab::report(&args.folder)?;
         let text = text(&report)?;
-        shown(io::stdout().write_all(text.as_bytes()).map_err(Into::into), exit(report.status(), false))
+        shown(stdout().write_all(text.as_bytes()).map_err(Into::into), exit(report.status(), false))
     };
     if args.json {
         return printed(&|report| Ok(report.json().to_owned()));
@@ -35,7 +36,7 @@ pub fn write(folder: &Path, json: bool, gate: bool) -> anyhow::Result<Exit> {
 }
 
 fn print(report: &Report, folder: &Path, json: bool) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if json {
         return Ok(out.write_all(report.json().as_bytes())?);
     }

@@ -14,6 +14,7 @@ use super::show_filter::filter;
 use super::show_states::states;
 use super::{BadInput, Exit};
 use crate::args::operations::{RouterArgs, ShowRouterArgs, ShowWhat};
+use crate::command::output::stdout;
 use fullview_router::control;
 use fullview_router::control::client::Client;
 use fullview_router::control::request::{self, Request};
@@ -60,7 +61,7 @@ fn show<T: DeserializeOwned + Serialize>(
     print_text: impl Fn(&T, &mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let answer: T = client.ask(request)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if args.json {
         writeln!(out, "{:#}", serde_json::to_value(&answer)?)?;
     } else {
@@ -257,7 +258,7 @@ fn list(
 
 /// Prints one JSON object a line, not an array: a table may have a million routes.
 fn print_routes(routes: &[RouteStatus], as_json: bool) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     for route in routes {
         match as_json {
             true => writeln!(out, "{}", json!(route))?,

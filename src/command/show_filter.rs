@@ -9,6 +9,7 @@ use fullview_router::control::filter::{
 use fullview_router::control::request::Request;
 
 use super::listing::{print, table};
+use crate::command::output::stdout;
 
 /// Fetches all rules, page by page, and prints them: as JSON one object.
 pub fn filter(client: &mut Client, as_json: bool) -> anyhow::Result<()> {
@@ -18,7 +19,7 @@ pub fn filter(client: &mut Client, as_json: bool) -> anyhow::Result<()> {
         all.rules.extend(page.rules);
         all.next = page.next;
     }
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     match as_json {
         true => writeln!(out, "{:#}", serde_json::to_value(&all)?)?,
         false => print_filter(&all, &mut out)?,

@@ -8,9 +8,11 @@ use fullview_router::control::filter::{FlowEnd, MAX_LIMIT, StateStatus, StatesPa
 use fullview_router::control::request::Request;
 use serde_json::json;
 
+use crate::command::output::stdout;
+
 /// Lists states page by page, and prints each page as it comes: as JSON one object a line.
 pub fn states(client: &mut Client, query: &StatesQuery, limit: usize, as_json: bool) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let (mut left, mut from) = (limit, Some(query.from));
     while let Some(place) = from.filter(|_| left > 0) {
         let query = StatesQuery { from: place, limit: left.min(MAX_LIMIT), ..query.clone() };

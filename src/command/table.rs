@@ -1,7 +1,7 @@
 //! `fullview table`: loads, converts, checks or generates routing tables.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
@@ -18,6 +18,7 @@ use serde_json::json;
 
 use super::{BadInput, Exit};
 use crate::args::{ConvertArgs, Feed, Format, NumbersAs, ShowArgs, SynthesizeArgs, TableCommand, VerifyArgs};
+use crate::command::output::stdout;
 use fullview_router::feed::load_feed;
 use fullview_router::progress;
 
@@ -46,7 +47,7 @@ fn load(feed: &Feed) -> anyhow::Result<Loaded> {
 fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     let loaded = load(&args.feed)?;
     let summaries = [loaded.table.inet.summary(), loaded.table.inet6.summary()];
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if args.json {
         serde_json::to_writer_pretty(&mut out, &as_json(&loaded, &summaries))?;
         writeln!(out)?;
@@ -133,7 +134,7 @@ fn synthesize(args: &SynthesizeArgs) -> anyhow::Result<Exit> {
 
 fn write_to(output: Option<&Path>, table: &Table, dialect: Dialect) -> anyhow::Result<Exit> {
     match output {
-        None => flushed(BufWriter::new(io::stdout().lock()), table, dialect)?,
+        None => flushed(BufWriter::new(stdout()), table, dialect)?,
         Some(path) => {
             let file = File::create(path).with_context(|| format!("{}: cannot write", path.display()))?;
             flushed(BufWriter::new(file), table, dialect)
@@ -159,7 +160,7 @@ fn verify(args: &VerifyArgs) -> anyhow::Result<Exit> {
     lines.load_style(NOTHING);
     lines.set_header(["family", "algorithm", "keys", "bytes", "compiled in", "result"]);
     let wrong = verify_family(&table.inet, args, &mut lines) + verify_family(&table.inet6, args, &mut lines);
-    writeln!(io::stdout(), "{lines}")?;
+    writeln!(stdout(), "{lines}")?;
     ensure!(wrong == 0, "{wrong} algorithms do not answer like the table");
     Ok(Exit::Done)
 }

@@ -1,7 +1,7 @@
 //! `fullview testbed`: inventories of hosts, and what killed measurements left behind.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
@@ -13,6 +13,7 @@ use fullview_router::error::BadInput;
 
 use super::{Exit, shown};
 use crate::args::testbed::{CheckTestbedArgs, CleanTestbedArgs, DrawTestbedArgs, TestbedCommand};
+use crate::command::output::stdout;
 
 pub fn run(asked: &TestbedCommand) -> anyhow::Result<Exit> {
     match asked {
@@ -39,7 +40,7 @@ fn draw(args: &DrawTestbedArgs) -> anyhow::Result<Exit> {
         Some(path) => {
             fs::write(path, draw_svg(&wiring)).with_context(|| format!("{}: cannot write", path.display()))?
         }
-        None => write!(io::stdout(), "{}", draw_text(&wiring))?,
+        None => write!(stdout(), "{}", draw_text(&wiring))?,
     }
     Ok(Exit::Done)
 }
@@ -48,7 +49,7 @@ fn check(args: &CheckTestbedArgs) -> anyhow::Result<Exit> {
     let check = BedCheck::of(&read(&args.inventory)?);
     let text = if args.json { serde_json::to_string_pretty(&check)? + "\n" } else { check.text() };
     let exit = if check.is_right() { Exit::Done } else { Exit::Failed };
-    shown(write!(io::stdout(), "{text}").map_err(Into::into), exit)
+    shown(write!(stdout(), "{text}").map_err(Into::into), exit)
 }
 
 fn clean(args: &CleanTestbedArgs) -> anyhow::Result<Exit> {
@@ -58,11 +59,11 @@ fn clean(args: &CleanTestbedArgs) -> anyhow::Result<Exit> {
     };
     if args.json {
         let shown = serde_json::json!({ "dry_run": args.dry_run, "found": found });
-        writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&shown)?)?;
+        writeln!(stdout(), "{}", serde_json::to_string_pretty(&shown)?)?;
     } else if found.is_empty() {
-        writeln!(io::stdout(), "nothing is left behind")?;
+        writeln!(stdout(), "nothing is left behind")?;
     } else {
-        found.iter().try_for_each(|one| writeln!(io::stdout(), "{}", line(one, args.dry_run)))?;
+        found.iter().try_for_each(|one| writeln!(stdout(), "{}", line(one, args.dry_run)))?;
     }
     Ok(Exit::Done)
 }

@@ -1,6 +1,6 @@
 //! `fullview trace`: shows stage by stage what happens to packets, in a running router or with a table of routes.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::net::IpAddr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -19,6 +19,7 @@ use serde_json::json;
 use super::show::{connect, time};
 use super::{BadInput, Exit, open_capture, shown};
 use crate::args::operations::TraceArgs;
+use crate::command::output::stdout;
 use fullview_bench::workload::packets::INGRESS;
 use fullview_bench::workload::router::router;
 use fullview_router::algorithm::RouterSettings;
@@ -93,7 +94,7 @@ pub fn follow(
 }
 
 fn print(packet: &NotedPacket, as_json: bool) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if as_json {
         writeln!(out, "{}", json!(packet))?;
         return Ok(());

@@ -38,6 +38,8 @@ pub enum ImportError {
     NoSeries { path: PathBuf, skipped: String },
     #[error("{path} is not empty: give another folder with --out, or --force to replace the report in it")]
     NotEmpty { path: PathBuf },
+    #[error("{path} is a file: give a folder with --out")]
+    NoFolder { path: PathBuf },
     #[error("{path} exists: give another folder with --to, or --force to replace what was exported before")]
     Exists { path: PathBuf },
     #[error(

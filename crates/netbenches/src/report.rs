@@ -11,6 +11,9 @@ use crate::markdown::markdown;
 /// Writes `report.md`, `graph.svg`, `graph.png` and `report.json` into a folder, which has to be empty or absent unless
 /// `force` replaces what it has of these.
 pub fn write(import: &Import, folder: &Path, force: bool) -> Result<(), ImportError> {
+    if folder.is_file() {
+        return Err(ImportError::NoFolder { path: folder.into() });
+    }
     let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
     if occupied && !force {
         return Err(ImportError::NotEmpty { path: folder.into() });

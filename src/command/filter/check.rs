@@ -1,6 +1,6 @@
 //! `fullview filter check`: what is wrong with a rule set.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use fullview_filter::ipfw::IpfwConfig;
 use fullview_filter::pf::config::PfConfig;
@@ -14,6 +14,7 @@ use fullview_filter::ruleset::RuleSet;
 use super::read::{name, text};
 use super::warning::warn;
 use crate::args::FilterCheckArgs;
+use crate::command::output::stdout;
 use crate::command::{Exit, host_facts};
 use fullview_router::filter::FilterLanguage;
 
@@ -32,7 +33,7 @@ fn check_ipfw(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<Exit>
     RuleSet::new(config.lower(&interfaces))?;
     let at = |(number, interface)| (format!("{file}: rule {number}"), interface);
     interfaces.unknown(config.named_interfaces().map(at)).iter().for_each(warn);
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     match args.verbose {
         true => write!(out, "{config}")?,
         false => writeln!(out, "{file}: correct; {} rules", config.rules.len())?,
@@ -45,7 +46,7 @@ fn check_ipfw(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<Exit>
 fn check_pf(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<Exit> {
     let file = name(&args.file)?;
     let config = load(file, &FileSystem::default(), facts)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let printed = if args.verbose { write!(out, "{config}") } else { Ok(()) };
     let interfaces = host_facts::numbered(facts);
     lower(&config, &interfaces)?;

@@ -1,7 +1,7 @@
 //! `fullview filter explain`: what a rule set does with a packet, and why.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::Write;
 
 use anyhow::ensure;
 use fullview_filter::packet::protocol::{ICMP, ICMP6, TCP, UDP, tcp};
@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use super::read::{self, compiled};
 use crate::args::{ExplainedProtocol, FilterExplainArgs};
+use crate::command::output::stdout;
 use crate::command::{Exit, host_facts};
 
 /// ICMP's and ICMPv6's echo requests (RFC 792, RFC 4443).
@@ -84,7 +85,7 @@ pub fn run(args: &FilterExplainArgs) -> anyhow::Result<Exit> {
         trying = FilterWorker::new(LIMITS, set.counted_rules(), SEED);
         set.check(&mut trying, 0, &mut before.clone());
     }
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     match args.json {
         true => writeln!(out, "{}", serde_json::to_string_pretty(&passes)?)?,
         false => write!(out, "{}", told(&passes, args.verbose)?)?,

@@ -1,6 +1,6 @@
 //! `fullview filter kill`: removes states of a running router's filter.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use anyhow::ensure;
 use fullview_router::control::filter::{StatesQuery, StatesRemoved};
@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::args::FilterKillArgs;
 use crate::command::Exit;
+use crate::command::output::stdout;
 use crate::command::show::connect;
 
 pub fn run(args: &FilterKillArgs) -> anyhow::Result<Exit> {
@@ -26,7 +27,7 @@ pub fn run(args: &FilterKillArgs) -> anyhow::Result<Exit> {
         removed += part.removed;
         from = part.next;
     }
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     match args.json {
         true => writeln!(out, "{:#}", json!({ "removed": removed }))?,
         false => writeln!(out, "{removed} states removed")?,

@@ -1,6 +1,6 @@
 //! `fullview filter table`: the tables of a running router's filter.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::net::IpAddr;
 
 use fullview_filter::address_table::TableEntry;
@@ -15,6 +15,7 @@ use serde_json::json;
 use super::entries;
 use crate::args::operations::RouterArgs;
 use crate::args::{FilterTableArgs, FilterTableCommand, TableEntries};
+use crate::command::output::stdout;
 use crate::command::show::connect;
 use crate::command::{Exit, shown};
 
@@ -32,7 +33,7 @@ pub fn run(args: &FilterTableArgs) -> anyhow::Result<Exit> {
     };
     let entries = all(entries)?;
     let changed = change(&mut connect(&args.router)?, name, action, &entries)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     match args.json {
         true => writeln!(out, "{:#}", serde_json::to_value(changed)?)?,
         false => writeln!(out, "table <{name}>: {}", described(action, &changed))?,
@@ -46,7 +47,7 @@ fn all(named: &TableEntries) -> anyhow::Result<Vec<TableEntry>> {
 }
 
 fn show(client: &mut Client, name: &str, as_json: bool) -> anyhow::Result<Exit> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let (mut from, mut entries) = (Some(0), Vec::new());
     while let Some(place) = from {
         let query = TableQuery { name: name.to_owned(), from: place, limit: MAX_LIMIT };
@@ -79,7 +80,7 @@ fn test(router: &RouterArgs, name: &str, address: IpAddr, as_json: bool) -> anyh
         false => format!("{address} {is} in table <{name}>{by}"),
     };
     let exit = if answer.contained { Exit::Done } else { Exit::Failed };
-    shown(writeln!(io::stdout(), "{text}").map_err(Into::into), exit)
+    shown(writeln!(stdout(), "{text}").map_err(Into::into), exit)
 }
 
 /// Sends a change in as many requests as it takes.

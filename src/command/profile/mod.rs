@@ -4,7 +4,7 @@ mod folder;
 mod measured;
 mod page;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::ensure;
@@ -17,6 +17,7 @@ use fullview_router::{log, progress};
 
 use super::{Exit, campaign, shown};
 use crate::args::ProfileArgs;
+use crate::command::output::stdout;
 use measured::{MeasuredProfile, Measurement};
 use page::ProfileDocument;
 
@@ -67,10 +68,10 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
 
 fn print(args: &ProfileArgs, folder: &Path, document: &ProfileDocument) -> anyhow::Result<()> {
     if args.json {
-        return Ok(writeln!(io::stdout(), "{}", serde_json::to_string_pretty(document)?)?);
+        return Ok(writeln!(stdout(), "{}", serde_json::to_string_pretty(document)?)?);
     }
     log::line(&format!("pictures: {}", folder.join("README.md").display()));
-    Ok(document.answer().iter().try_for_each(|line| writeln!(io::stdout(), "{line}"))?)
+    Ok(document.answer().iter().try_for_each(|line| writeln!(stdout(), "{line}"))?)
 }
 
 /// The families of the experiment, or those that were named.
