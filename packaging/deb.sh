@@ -5,9 +5,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --locked --release --bin fullview --features bpf
 built=${CARGO_TARGET_DIR:-target}/release
-# The program itself prints its manual page and completions.
+# The program itself writes its manual pages and completions.
+rm -rf "$built/package"
 mkdir -p "$built/package"
-"$built/fullview" man >"$built/package/fullview.1"
+"$built/fullview" man --out "$built/package/man"
 for shell in bash zsh fish; do
     "$built/fullview" completions $shell >"$built/package/completion.$shell"
 done

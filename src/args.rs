@@ -116,8 +116,17 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
-    Man,
+    /// Print the manual page, or write those of all commands
+    Man(ManArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  fullview man --out /usr/local/share/man/man1")]
+pub struct ManArgs {
+    /// Folder for the page of the program, fullview.1, and those of its commands, such as fullview-bench.1
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 /// Flags of `forward` that do not apply to a capture, and whose values a configuration file has.

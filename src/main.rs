@@ -53,6 +53,6 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Generate(args) => command::generate::run(&args),
         Command::Ministat(args) => Ok(command::ministat(args.args)),
         Command::Completions { shell } => command::completions(shell),
-        Command::Man => command::man(),
+        Command::Man(args) => command::man(&args),
     }
 }

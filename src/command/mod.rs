@@ -1,17 +1,18 @@
 //! The commands, one in each file, and the exit codes that they share.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::CommandFactory;
 use fullview_lab::ArchiveError;
 use fullview_plane::port::PortError;
 use fullview_plane::port::pcap::CaptureReader;
 
-use crate::args::Cli;
+use crate::args::{Cli, ManArgs};
 use fullview_router::config::ConfigError;
 use fullview_router::error::BadInput;
 use output::stdout;
@@ -163,7 +164,14 @@ pub fn completions(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub fn man() -> anyhow::Result<Exit> {
+/// Prints the page of the program, or writes those of all commands into a folder.
+pub fn man(args: &ManArgs) -> anyhow::Result<Exit> {
+    if let Some(folder) = &args.out {
+        let made = fs::create_dir_all(folder);
+        let written = made.and_then(|()| clap_mangen::generate_to(Cli::command(), folder));
+        written.with_context(|| format!("{}: cannot write the pages", folder.display()))?;
+        return Ok(Exit::Done);
+    }
     let mut page = Vec::new();
     clap_mangen::Man::new(Cli::command()).render(&mut page)?;
     stdout().write_all(&page)?;
@@ -172,8 +180,6 @@ pub fn man() -> anyhow::Result<Exit> {
 
 #[cfg(test)]
 mod tests {
-    use anyhow::Context;
-
     use super::*;
 
     #[test]

@@ -471,3 +471,27 @@ fn the_manual_and_the_completions_have_every_command() {
         assert!(manual.out.contains(command) && script.out.contains(command), "{command}");
     }
 }
+
+#[test]
+fn every_command_has_a_page_with_its_options() {
+    let dir = TempDir::new().unwrap();
+    let folder = dir.path().join("man1");
+    assert_eq!(run(&["man", "--out", folder.to_str().unwrap()]).code, 0);
+    let page = |name: &str| fs::read_to_string(folder.join(format!("{name}.1"))).unwrap();
+    let main = page("fullview").replace('\\', "");
+    let named: Vec<&str> = main.lines().filter_map(|line| line.strip_suffix("(1)")).collect();
+    assert!(named.len() > 15 && named.contains(&"fullview-bench"), "{main}");
+    assert!(named.iter().all(|name| page(name).contains("OPTIONS")), "{named:?}");
+    assert!(page("fullview-bench").contains("against") && page("fullview-filter-check").contains("language"));
+}
+
+#[test]
+fn a_standard_output_that_is_full_is_named() {
+    for arguments in [&["man"][..], &["completions", "bash"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fullview"));
+        let ran = command.args(arguments).stdout(full).output().unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(1) && said.contains("standard output: cannot write"), "{said}");
+    }
+}
