@@ -58,7 +58,7 @@ fn every_variant_has_a_graph_and_its_stages() {
     let page = fs::read_to_string(dir.path().join("flame/README.md")).unwrap();
     assert!(page.contains("-difference.svg") && page.contains("| stage, share of the time |"), "{page}");
     let again = run_in(dir.path(), &arguments);
-    assert!(again.code == 2 && again.err.contains("--force replaces it"), "{}", again.err);
+    assert!(again.code == 2 && again.err.contains("--force replaces them"), "{}", again.err);
 }
 
 #[test]

@@ -14,11 +14,11 @@ use crate::command::profile_parts::{Baseline, ProfileFiles, write_file, write_pr
 
 /// Makes the folder, or makes sure that it may be written to.
 pub fn prepare(folder: &Path, force: bool) -> anyhow::Result<()> {
-    let is_free = force || !folder.join("README.md").exists();
+    let is_free = force || !["README.md", "report.json"].iter().any(|name| folder.join(name).exists());
     ensure!(
         is_free,
         BadInput(format!(
-            "{}: there is a profile already; --force replaces it, --out chooses another",
+            "{}: there is a README.md or a report.json already; --force replaces them, --out chooses another folder",
             folder.display()
         ))
     );
