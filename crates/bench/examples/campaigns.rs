@@ -6,8 +6,9 @@
 //! A campaign is the main job, shortened: the forwarding loop in memory with `dpdk_lpm4`, once as the baseline, once more
 //! under another name (a difference would be a false alarm), and once slowed down: after each of its slices the thread
 //! spends a share of the router's time in it without forwarding, which counts as its time. The router's time is what is left
-//! of the slice's without what the loop without a router took for as many packets. The hidden copy of the baseline runs as in
-//! every campaign. `--example neighbour` beside it disturbs the machine.
+//! of the slice's without what the loop without a router took for as many packets; with `--of loop` it is a share of all of
+//! the slice. The hidden copy of the baseline runs as in every campaign. `--example neighbour` beside it disturbs the
+//! machine.
 
 // An example fails by panicking.
 #![allow(clippy::unwrap_used)]
@@ -42,9 +43,30 @@ struct Args {
     /// Seconds that each router is measured in a block
     #[arg(long, default_value_t = 0.1)]
     seconds: f64,
-    /// By how much longer the slowed router takes for a packet, generator and receiver left out, in percent
+    /// By how much longer it takes for a packet, in percent
     #[arg(long, default_value_t = 2.0)]
     slower: f64,
+    /// What takes longer: the router, or the whole loop with generator and receiver
+    #[arg(long, value_enum, default_value_t = Slowed::Router)]
+    of: Slowed,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Slowed {
+    Router,
+    Loop,
+}
+
+impl Slowed {
+    /// What the slowed part took of a slice, by one of the loop without a router.
+    fn time(self, slice: &Slice, bed: &Slice) -> Duration {
+        match self {
+            Slowed::Loop => slice.time,
+            Slowed::Router => {
+                slice.time.saturating_sub(bed.time.mul_f64(slice.counted as f64 / bed.counted as f64))
+            }
+        }
+    }
 }
 
 fn main() {
@@ -85,7 +107,7 @@ fn measured(args: &Args, seed: u64, folder: &Path) -> Value {
     let experiment: Experiment<Settings> = Experiment::parse("campaigns", &question(args, seed)).unwrap();
     let mut archive = Archive::open(folder, &experiment, Opening::New).unwrap();
     let router = RouterBench::new(&experiment).unwrap();
-    let mut bench = SlowedBench { router, share: args.slower / 100.0 };
+    let mut bench = SlowedBench { router, of: args.of, share: args.slower / 100.0 };
     fullview_lab::run(&experiment, &mut archive, &mut bench, &mut Silence, &AtomicBool::new(false)).unwrap();
     serde_json::from_str(report(folder).unwrap().json()).unwrap()
 }
@@ -118,6 +140,7 @@ fn is_slowed(settings: &Settings) -> bool {
 /// The program's bench, with a router that is slowed down.
 struct SlowedBench {
     router: RouterBench,
+    of: Slowed,
     share: f64,
 }
 
@@ -129,10 +152,10 @@ impl Bench<Settings> for SlowedBench {
         seed: u64,
         work: PanelWork<'_>,
     ) -> Result<(), PanelError> {
-        let SlowedBench { router, share } = self;
+        let SlowedBench { router, of, share } = self;
         let slowed: Vec<bool> = members.iter().map(is_slowed).collect();
         router.panel(members, family, seed, &mut |panel| {
-            work(&mut SlowedPanel { panel, slowed: &slowed, share: *share, bed: None })
+            work(&mut SlowedPanel { panel, slowed: &slowed, of: *of, share: *share, bed: None })
         })
     }
 
@@ -145,14 +168,10 @@ struct SlowedPanel<'p> {
     panel: &'p mut dyn Panel,
     /// Whether each member is slowed down.
     slowed: &'p [bool],
+    of: Slowed,
     share: f64,
     /// The last slice of the loop without a router.
     bed: Option<Slice>,
-}
-
-/// The time of the router in a slice, by a slice of the loop without one.
-fn router_time(slice: &Slice, bed: &Slice) -> Duration {
-    slice.time.saturating_sub(bed.time.mul_f64(slice.counted as f64 / bed.counted as f64))
 }
 
 impl Panel for SlowedPanel<'_> {
@@ -185,7 +204,7 @@ impl Panel for SlowedPanel<'_> {
                     Some(bed) => bed,
                     None => self.panel.slice(Arm::Control(0), lead_in, length)?,
                 };
-                let idle = spent(router_time(&slice, &bed).mul_f64(self.share));
+                let idle = spent(self.of.time(&slice, &bed).mul_f64(self.share));
                 return Ok(Slice { time: slice.time + idle, ..slice });
             }
             Arm::Member(_) => {}
