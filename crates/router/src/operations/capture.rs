@@ -68,9 +68,13 @@ impl DropFile {
         let path = || options.file.clone();
         let file = File::create(&options.file)
             .map_err(|source| OperationsError::CreateFile { path: path(), source })?;
-        let capture = CommentedCapture::new(WholeFile::new(file), options.bytes).and_then(flushed);
+        let capture = CommentedCapture::new(WholeFile::new(file), options.bytes);
         let capture = capture.map_err(|source| OperationsError::Capture { path: path(), source })?;
         Ok(DropFile { options: options.clone(), later_name: None, capture })
+    }
+
+    fn flush(&mut self) -> Result<(), CaptureError> {
+        self.capture.flush().map_err(|error| CaptureError::Write(error.to_string()))
     }
 }
 
@@ -79,11 +83,6 @@ fn target(file: &Path) -> PathBuf {
     let is_link = fs::symlink_metadata(file).is_ok_and(|found| found.is_symlink());
     let target = is_link.then(|| fs::canonicalize(file).ok()).flatten();
     target.unwrap_or_else(|| file.to_owned())
-}
-
-fn flushed<W: Write>(mut capture: CommentedCapture<W>) -> Result<CommentedCapture<W>, CaptureError> {
-    capture.flush().map_err(|error| CaptureError::Write(error.to_string()))?;
-    Ok(capture)
 }
 
 /// A process that did not take another one's place leaves no file.
@@ -149,7 +148,7 @@ impl DropCapture {
         let pace = Pace::new(first, Instant::now());
         let mut writer = DropWriter { file, ports, session, pace, written: 0, missed: 0 };
         let thread = Builder::new().name("capture".into()).spawn(move || {
-            let mut goes_on = true;
+            let mut goes_on = writer.begin();
             while goes_on {
                 goes_on = ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout);
                 goes_on &= writer.write_notes();
@@ -202,22 +201,29 @@ struct DropWriter {
 }
 
 impl DropWriter {
+    /// Makes the file a valid one without packets; returns whether it takes any. A full disk does not keep the router from
+    /// its work.
+    fn begin(&mut self) -> bool {
+        let begun = self.file.flush();
+        self.goes_on(begun)
+    }
+
     /// Writes the notes since the last call; returns whether the file takes more.
     fn write_notes(&mut self) -> bool {
         let (notes, missed) = self.session.fetch();
         self.missed += missed;
         let more = self.pace.more(Instant::now());
         self.session.watch().refill(more, self.pace.per_second);
-        match notes.iter().try_for_each(|note| self.write(note)) {
-            Ok(()) => true,
-            Err(error) => {
-                log::warning(&format!(
-                    "{}: {error}; nothing more is captured",
-                    self.file.options.file.display()
-                ));
-                false
-            }
+        let written = notes.iter().try_for_each(|note| self.write(note));
+        self.goes_on(written)
+    }
+
+    fn goes_on(&self, written: Result<(), CaptureError>) -> bool {
+        if let Err(error) = &written {
+            let file = self.file.options.file.display();
+            log::warning(&format!("{file}: {error}; nothing more is captured"));
         }
+        written.is_ok()
     }
 
     fn write(&mut self, note: &WatchedPacket) -> Result<(), CaptureError> {
@@ -226,7 +232,7 @@ impl DropWriter {
         };
         let port = self.ports.get(usize::from(port)).map_or("unknown", String::as_str);
         self.file.capture.write(port, at, (frame, len), &format!("dropped: {reason}"))?;
-        self.file.capture.flush().map_err(|error: io::Error| CaptureError::Write(error.to_string()))?;
+        self.file.flush()?;
         self.written += 1;
         Ok(())
     }
@@ -308,6 +314,7 @@ mod tests {
         assert_eq!(fs::read(&file).unwrap(), b"of the running router");
         new.take_name();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        new.flush().unwrap();
         // A capture without packets is a capture.
         assert!(fs::read(&file).unwrap().starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]));
     }
