@@ -129,26 +129,21 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
     }
 
     /// Counts the packets of known flows, except those whose states have to be asked.
-    #[inline(never)]
     fn count(&mut self, step: Range<usize>, run: &mut Run, put_off: &mut BurstPositions) -> KnownPackets {
-        let mut known = KnownPackets::default();
-        let mut at = step.start;
-        loop {
-            let sought = self.sought.flows[at - step.start..].iter();
-            let packets = sought.zip(self.keys.destinations.next_hops_in(at..step.end));
-            let cache = A::cache(self.filter.worker.flows_mut().0);
-            let sum = cache.count_run(packets, (self.time.moment, run.list));
-            run.packets += sum.packets();
-            run.bytes += sum.bytes();
-            let counted = sum.packets() as usize;
-            known.all += counted;
-            at += counted;
-            if at >= step.end {
-                return known;
-            }
-            known += self.count_other(at, self.sought.flows[at - step.start].hash, run, put_off);
-            at += 1;
-        }
+        let isa = A::cache(self.filter.worker.flows_mut().0).finder().isa();
+        isa.run(Count { batch: self, step, run, put_off })
+    }
+
+    /// Counts packets from this one on, up to one that is not just counted. Returns how many they are.
+    #[inline(always)]
+    fn count_run(&mut self, at: usize, step: &Range<usize>, run: &mut Run) -> usize {
+        let sought = self.sought.flows[at - step.start..].iter();
+        let packets = sought.zip(self.keys.destinations.next_hops_in(at..step.end));
+        let cache = A::cache(self.filter.worker.flows_mut().0);
+        let sum = cache.count_run(packets, (self.time.moment, run.list));
+        run.packets += sum.packets();
+        run.bytes += sum.bytes();
+        sum.packets() as usize
     }
 
     /// Counts a packet that ends a run, leaves a segment of a known flow to [`take_segments`](super::take_segments), a packet
@@ -239,6 +234,35 @@ impl<A: WireFamily> FlowLoop for Find<'_, '_, A> {
             let hash = finder.hash(&seen.flow, hasher);
             finder.memory(hash).into_iter().for_each(prefetch_value);
             *sought = SoughtFlow::new(seen.flow, hash, seen.length);
+        }
+    }
+}
+
+/// The packets of a step, which are counted.
+struct Count<'c, 'b, 'f, 'p, A: WireFamily> {
+    batch: &'c mut FlowBatch<'b, 'f, 'p, A>,
+    step: Range<usize>,
+    run: &'c mut Run,
+    put_off: &'c mut BurstPositions,
+}
+
+impl<A: WireFamily> FlowLoop for Count<'_, '_, '_, '_, A> {
+    type Output = KnownPackets;
+
+    #[inline(always)]
+    fn run(self, _: impl WireHasher) -> KnownPackets {
+        let Count { batch, step, run, put_off } = self;
+        let (mut known, mut at) = (KnownPackets::default(), step.start);
+        loop {
+            let counted = batch.count_run(at, &step, run);
+            known.all += counted;
+            at += counted;
+            if at >= step.end {
+                return known;
+            }
+            let hash = batch.sought.flows[at - step.start].hash;
+            known += batch.count_other(at, hash, run, put_off);
+            at += 1;
         }
     }
 }

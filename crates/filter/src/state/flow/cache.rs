@@ -3,105 +3,16 @@
 //! only memory here is its entry, which can be asked for as soon as the hash is known.
 
 use super::addresses::{FlowAddresses, WireFlow};
+use super::entry::{CachedFlow, FlowMark, FlowSum, NEVER};
+use super::finder::{FlowFinder, FlowHash, HashOne, SoughtFlow};
 use super::offload::{FlowAccounts, NOT_OFFLOADED, OffloadedPackets};
-use super::simd::{FlowIsa, FlowLoop, WireHasher};
+use super::simd::FlowIsa;
 use crate::state::table::{Hit, StateTable};
 
-/// The stamp of an entry that is no longer valid, older than all others; and its moment.
-const NEVER: u64 = 0;
 /// So many flows move for a new one, so that of five thousand flows hardly one has no place.
 const MOST_MOVES: u32 = 2;
 /// An entry gives way to another flow if its last packet is so many milliseconds old.
 const IDLE: i32 = 500;
-
-/// What every packet of the flow reads and writes.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct CachedFlow<A> {
-    flow: WireFlow<A>,
-    mark: FlowMark,
-    /// What the states have not counted yet.
-    sum: FlowSum,
-    next_hop: u16,
-}
-
-const _: () = assert!(size_of::<CachedFlow<super::addresses::Inet6Addresses>>() == 64);
-
-/// The moment up to which the states are known to live, and the number of the list of rules that count: one comparison. If the
-/// states follow each packet of the flow, none is just counted, and its mark equals that of no packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FlowMark(u64);
-
-/// The states follow each packet.
-const FOLLOWED: u64 = 1 << 63;
-
-impl FlowMark {
-    fn new(moment: u64, rules: u16) -> FlowMark {
-        FlowMark(moment << 16 | u64::from(rules))
-    }
-
-    fn of<A: FlowAddresses>(flow: &WireFlow<A>, moment: u64, rules: u16) -> FlowMark {
-        let followed = if flow.is_of_tcp() { FOLLOWED } else { 0 };
-        FlowMark(FlowMark::new(moment, rules).0 | followed)
-    }
-
-    fn moment(self) -> u64 {
-        (self.0 & !FOLLOWED) >> 16
-    }
-
-    fn rules(self) -> u16 {
-        self.0 as u16
-    }
-}
-
-/// Packets, and their bytes: one addition counts both, and overflows before there are too many of either.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FlowSum(u64);
-
-/// The lowest bit of the number of packets.
-const PACKETS: u32 = 49;
-/// So many packets are counted before the states are.
-const MOST_PACKETS: u64 = u64::MAX >> PACKETS;
-
-const _: () = assert!(MOST_PACKETS * (u16::MAX as u64) < 1 << PACKETS);
-
-impl FlowSum {
-    /// One packet of this length.
-    #[inline(always)]
-    fn packet(length: u16) -> FlowSum {
-        FlowSum(1 << PACKETS | u64::from(length))
-    }
-
-    /// Both together, if there is room.
-    #[inline(always)]
-    fn plus(self, more: FlowSum) -> Option<FlowSum> {
-        self.0.checked_add(more.0).map(FlowSum)
-    }
-
-    /// What is left without these packets, if they may be among them.
-    fn minus(self, less: FlowSum) -> Option<FlowSum> {
-        let (packets, bytes) =
-            (self.packets().checked_sub(less.packets())?, self.bytes().checked_sub(less.bytes())?);
-        let is_possible = (packets == 0) == (bytes == 0);
-        is_possible.then_some(FlowSum(packets << PACKETS | bytes))
-    }
-
-    /// How many packets.
-    #[inline(always)]
-    pub fn packets(self) -> u64 {
-        self.0 >> PACKETS
-    }
-
-    /// How many bytes.
-    #[inline(always)]
-    pub fn bytes(self) -> u64 {
-        self.0 & ((1 << PACKETS) - 1)
-    }
-
-    fn has_room(self) -> bool {
-        self.packets() < MOST_PACKETS
-    }
-}
 
 /// What an entry follows from.
 #[derive(Clone, Copy, Debug)]
@@ -148,8 +59,6 @@ pub(super) struct LearnedFlow<A> {
     pub rules: u16,
 }
 
-/// Both places of a flow lie within so many entries: within a page, or two that follow each other.
-const NEAR: usize = 64;
 /// Fewest entries of a cache.
 const FEWEST: usize = 16;
 /// Most entries of a cache.
@@ -157,131 +66,6 @@ const MOST: usize = 1 << 15;
 
 /// Two for each packet of a burst.
 const MOST_RENEWALS: usize = 512;
-
-/// The hash of a flow, from which its two places follow.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FlowHash(u32);
-
-impl FlowHash {
-    /// The place that most flows have.
-    #[inline(always)]
-    fn first(self, mask: usize) -> usize {
-        self.0 as usize & mask
-    }
-
-    #[inline(always)]
-    fn second(self, mask: usize) -> usize {
-        self.first(mask) ^ ((self.0 as usize >> 24 & (NEAR - 1) | 1) & mask)
-    }
-}
-
-/// A packet whose flow is looked for.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SoughtFlow<A> {
-    /// The default, which no packet has, for a packet that is not just counted.
-    pub flow: WireFlow<A>,
-    pub hash: FlowHash,
-    /// What is counted: nothing by default.
-    packet: FlowSum,
-}
-
-impl<A> SoughtFlow<A> {
-    /// A packet of this length.
-    #[inline(always)]
-    pub fn new(flow: WireFlow<A>, hash: FlowHash, length: u16) -> Self {
-        SoughtFlow { flow, hash, packet: FlowSum::packet(length) }
-    }
-}
-
-/// Hashes flows and finds the memory of their entries. It is a copy of what that takes, since a compiler cannot know that what a
-/// loop writes is not part of the cache.
-#[derive(Clone, Copy)]
-pub struct FlowFinder<'c, A> {
-    entries: &'c [CachedFlow<A>],
-    keys: [u64; 4],
-    isa: FlowIsa,
-}
-
-impl<'c, A: FlowAddresses> FlowFinder<'c, A> {
-    /// The instruction set whose hash the cache uses.
-    #[inline(always)]
-    pub fn isa(&self) -> FlowIsa {
-        self.isa
-    }
-
-    /// The hash of a flow, by the hasher of [`Self::isa`].
-    #[inline(always)]
-    pub fn hash(&self, flow: &WireFlow<A>, hasher: impl WireHasher) -> FlowHash {
-        FlowHash(flow.hash(&self.keys, hasher) as u32)
-    }
-
-    /// Whether there are no entries.
-    #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// The entry that a flow with this hash most often has, for a prefetch.
-    #[inline(always)]
-    pub fn memory(&self, hash: FlowHash) -> Option<&'c impl Sized> {
-        self.entries.get(hash.first(self.entries.len().wrapping_sub(1)))
-    }
-}
-
-/// Hashes one flow.
-struct HashOne<'c, A> {
-    finder: FlowFinder<'c, A>,
-    flow: &'c WireFlow<A>,
-}
-
-impl<A: FlowAddresses> FlowLoop for HashOne<'_, A> {
-    type Output = FlowHash;
-
-    #[inline(always)]
-    fn run(self, hasher: impl WireHasher) -> FlowHash {
-        self.finder.hash(self.flow, hasher)
-    }
-}
-
-/// See [`FlowCache::count_run`].
-struct CountRun<'c, A, P> {
-    /// A slice, as the compiler cannot know that entries do not overlap the cache.
-    entries: &'c mut [CachedFlow<A>],
-    packets: P,
-    mark: FlowMark,
-}
-
-impl<'p, A, H, P> FlowLoop for CountRun<'_, A, P>
-where
-    A: FlowAddresses + 'p,
-    H: From<u16> + 'p,
-    P: Iterator<Item = (&'p SoughtFlow<A>, &'p mut H)>,
-{
-    type Output = FlowSum;
-
-    #[inline(always)]
-    fn run(self, _: impl WireHasher) -> FlowSum {
-        let CountRun { entries, packets, mark } = self;
-        let (mask, mut all) = (entries.len().wrapping_sub(1), FlowSum::default());
-        for (SoughtFlow { flow, hash, packet }, next_hop) in packets {
-            let first = entries.get_mut(hash.first(mask)).filter(|entry| entry.flow == *flow);
-            let entry = match first {
-                Some(entry) => entry,
-                // The second entry's memory was not asked for: only a packet that may be counted waits for it.
-                None if packet.0 == 0 => break,
-                None => match entries.get_mut(hash.second(mask)) {
-                    Some(entry) if entry.flow == *flow => entry,
-                    _ => break,
-                },
-            };
-            let (Some(sum), true) = (entry.sum.plus(*packet), entry.mark == mark) else { break };
-            entry.sum = sum;
-            *next_hop = H::from(entry.next_hop);
-            all = FlowSum(all.0.wrapping_add(packet.0));
-        }
-        all
-    }
-}
 
 /// A bounded cache of flows.
 #[derive(Debug)]
@@ -342,7 +126,7 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     /// Counts the first packets, as long as each is of a flow whose entry is valid at this moment and names this list of rules;
     /// and notes their next hops. Returns how many they are, and their bytes.
-    #[inline]
+    #[inline(always)]
     pub fn count_run<'p, H: From<u16> + 'p>(
         &mut self,
         packets: impl Iterator<Item = (&'p SoughtFlow<A>, &'p mut H)>,
@@ -351,8 +135,26 @@ impl<A: FlowAddresses> FlowCache<A> {
     where
         A: 'p,
     {
-        let mark = FlowMark::new(moment, rules);
-        self.isa.run(CountRun { entries: &mut self.entries, packets, mark })
+        let (mask, mark, mut all) = (self.mask(), FlowMark::new(moment, rules), FlowSum::default());
+        // A slice, as the compiler cannot know that entries do not overlap the cache.
+        let entries = &mut *self.entries;
+        for (SoughtFlow { flow, hash, packet }, next_hop) in packets {
+            let first = entries.get_mut(hash.first(mask)).filter(|entry| entry.flow == *flow);
+            let entry = match first {
+                Some(entry) => entry,
+                // The second entry's memory was not asked for: only a packet that may be counted waits for it.
+                None if packet.is_empty() => break,
+                None => match entries.get_mut(hash.second(mask)) {
+                    Some(entry) if entry.flow == *flow => entry,
+                    _ => break,
+                },
+            };
+            let (Some(sum), true) = (entry.sum.plus(*packet), entry.mark == mark) else { break };
+            entry.sum = sum;
+            *next_hop = H::from(entry.next_hop);
+            all.add(*packet);
+        }
+        all
     }
 
     /// Both places where the entry of a flow may be.
@@ -599,6 +401,7 @@ impl<A: FlowAddresses> FlowCache<A> {
 mod tests {
     use super::super::addresses::{Inet6Addresses, InetAddresses};
     use super::super::counted_rules::CountedRules;
+    use super::super::entry::MOST_PACKETS;
     use super::*;
     use crate::state::hash::split_mix;
 
@@ -617,25 +420,6 @@ mod tests {
             cache.find(cache.hash(flow), flow).is_some_and(|place| cache.is_fresh(place, TIME.moment))
         };
         flows.len() - flows.iter().filter(is_known).count()
-    }
-
-    /// A sum that is full within a burst begins anew.
-    #[test]
-    fn packets_are_taken_from_a_sum_only_if_they_can_be_in_it() {
-        let sum = |lengths: &[u16]| {
-            let packets = lengths.iter().map(|length| FlowSum::packet(*length));
-            packets.fold(FlowSum::default(), |sum, packet| sum.plus(packet).unwrap())
-        };
-        let left = |lengths: &[u16], length| {
-            sum(lengths).minus(FlowSum::packet(length)).map(|sum| (sum.packets(), sum.bytes()))
-        };
-        assert_eq!(left(&[60, 1500], 60), Some((1, 1500)));
-        assert_eq!(left(&[60], 60), Some((0, 0)));
-        assert_eq!(left(&[60], 1500), None);
-        assert_eq!(left(&[1500], 60), None);
-        assert_eq!(left(&[60, 60], 120), None);
-        assert_eq!(left(&[], 60), None);
-        assert_eq!(left(&[60, 60, 60], 1500), None);
     }
 
     #[test]

@@ -17,13 +17,17 @@ mod addresses;
 mod cache;
 mod caches;
 mod counted_rules;
+mod entry;
+mod finder;
 mod offload;
 mod simd;
 mod trace;
 
 pub use addresses::{FlowAddresses, FlowMarks, FlowWords, Inet6Addresses, InetAddresses, WireFlow};
-pub use cache::{FlowCache, FlowFinder, FlowHash, FlowSum, FlowTime, SoughtFlow};
+pub use cache::{FlowCache, FlowTime};
 pub use caches::{FamilyFlows, FlowCaches, FlowRoute};
+pub use entry::FlowSum;
+pub use finder::{FlowFinder, FlowHash, SoughtFlow};
 pub use offload::{FlowOffload, OffloadedPackets};
 pub use simd::{FlowIsa, FlowLoop, WireHasher};
 pub use trace::PassTrace;

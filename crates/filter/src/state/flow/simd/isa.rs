@@ -7,11 +7,9 @@ pub struct FlowIsa(pub(super) Kind);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Scalar,
-    /// AVX2 and AES.
-    #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+    /// AVX2, BMI1, BMI2 and AES.
     Avx2,
-    /// AVX-512 (F, BW, DQ, VL) and AES.
-    #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+    /// These, and AVX-512 F, BW, DQ and VL.
     Avx512,
 }
 
@@ -21,23 +19,8 @@ impl FlowIsa {
 
     /// All instruction sets of this processor, the widest last.
     pub fn available() -> Vec<FlowIsa> {
-        #[cfg_attr(not(all(target_arch = "x86_64", not(fullview_portable))), allow(unused_mut))]
-        let mut all = vec![FlowIsa::SCALAR];
-        #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
-        {
-            let avx2 = is_x86_feature_detected!("avx2")
-                && is_x86_feature_detected!("bmi1")
-                && is_x86_feature_detected!("bmi2")
-                && is_x86_feature_detected!("aes");
-            all.extend(avx2.then_some(FlowIsa(Kind::Avx2)));
-            let avx512 = avx2
-                && is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl");
-            all.extend(avx512.then_some(FlowIsa(Kind::Avx512)));
-        }
-        all
+        let all = [Kind::Scalar, Kind::Avx2, Kind::Avx512];
+        all.into_iter().filter(|kind| kind.is_there()).map(FlowIsa).collect()
     }
 
     /// The widest instruction set of this processor.
@@ -49,10 +32,32 @@ impl FlowIsa {
     pub fn name(self) -> &'static str {
         match self.0 {
             Kind::Scalar => "scalar",
-            #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
             Kind::Avx2 => "avx2",
-            #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
             Kind::Avx512 => "avx512",
         }
+    }
+}
+
+impl Kind {
+    #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+    fn is_there(self) -> bool {
+        let has_avx2 = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("aes");
+        let has_avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        match self {
+            Kind::Scalar => true,
+            Kind::Avx2 => has_avx2,
+            Kind::Avx512 => has_avx2 && has_avx512,
+        }
+    }
+
+    #[cfg(not(all(target_arch = "x86_64", not(fullview_portable))))]
+    fn is_there(self) -> bool {
+        self == Kind::Scalar
     }
 }

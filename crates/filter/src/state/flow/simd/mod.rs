@@ -28,6 +28,9 @@ impl FlowIsa {
             #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
             // SAFETY: as above.
             Kind::Avx512 => unsafe { rounds::with_avx512(of) },
+            // None of this kind is made.
+            #[cfg(not(all(target_arch = "x86_64", not(fullview_portable))))]
+            Kind::Avx2 | Kind::Avx512 => of.run(Multiplied),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A hash by rounds of AES, each of which mixes sixteen bytes in one instruction.
 //!
 //! A secret key is mixed in before the first round, so that who does not know it cannot choose flows whose places are the same.
-//! Each word passes three rounds: after two, places of addresses and ports that follow each other still make a lattice.
+//! Each word passes three rounds at least: after two, places of addresses and ports that follow each other still make a lattice.
 
 use std::arch::x86_64::*;
 
