@@ -466,7 +466,7 @@ mod tests {
             let mut random = 12;
             for _ in 0..16 {
                 let keys = [(); 4].map(|()| split_mix(&mut random));
-                assert!(without_place(flows, keys, isa) <= 3, "{} {keys:?}", isa.name());
+                assert!(without_place(flows, keys, isa) <= 3, "{isa:?} {keys:?}");
             }
         }
     }

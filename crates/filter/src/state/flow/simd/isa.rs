@@ -27,15 +27,6 @@ impl FlowIsa {
     pub fn best() -> FlowIsa {
         FlowIsa::available().pop().unwrap_or(FlowIsa::SCALAR)
     }
-
-    /// `scalar`, `avx2` or `avx512`.
-    pub fn name(self) -> &'static str {
-        match self.0 {
-            Kind::Scalar => "scalar",
-            Kind::Avx2 => "avx2",
-            Kind::Avx512 => "avx512",
-        }
-    }
 }
 
 impl Kind {
