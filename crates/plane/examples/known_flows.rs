@@ -17,7 +17,7 @@ use fullview_plane::interface::Interface;
 use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_plane::wire::ipv4::Ipv4Packet;
-use fullview_table::fib::{Algorithm, radix::Radix};
+use fullview_table::fib::{Algorithm, bsearch::Bsearch};
 use fullview_table::{NextHop, Rib};
 
 const BURST: usize = 64;
@@ -93,7 +93,8 @@ fn forwarder() -> Forwarder {
     inet.announce("198.18.0.0/16".parse().unwrap(), NextHop(1));
     inet6.announce("2001:2:0:8000::/49".parse().unwrap(), NextHop(1));
     inet6.announce("2001:2::/49".parse().unwrap(), NextHop(1));
-    let fibs = TableReaders::fixed(Radix.compile(&inet).unwrap().fib(), Radix.compile(&inet6).unwrap().fib());
+    let fibs =
+        TableReaders::fixed(Bsearch.compile(&inet).unwrap().fib(), Bsearch.compile(&inet6).unwrap().fib());
     Forwarder::new(ViewReader::fixed(View::new(ViewParts::new(interfaces, adjacencies, fibs)).unwrap()))
 }
 

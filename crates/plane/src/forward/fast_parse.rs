@@ -53,7 +53,9 @@ pub(super) fn read(state: &mut StageState, view: &View, packets: &mut [Packet<'_
         let packets = &mut packets[position..end];
         let (read, plain) = gather(ingress, packets, position, batches, &mut state.exceptions);
         state.counters.add_received(ingress.interface, plain);
-        table.prefetch_added();
+        if state.prefetches {
+            table.prefetch_added();
+        }
         position += read;
     }
 }

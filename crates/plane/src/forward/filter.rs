@@ -160,7 +160,8 @@ impl BurstFilter {
         let mut filter = FlowFilter { rules, worker, sharing, view, time };
         let has_others = self.known.take(&mut filter, &mut state.tables, packets);
         drop_unread(state, packets);
-        if has_others || view.checks_sources() {
+        state.prefetches = has_others || view.checks_sources();
+        if state.prefetches {
             self.judge_around_lookup(state, view, packets, time);
         } else {
             self.begin_judging();

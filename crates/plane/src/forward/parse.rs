@@ -8,7 +8,9 @@ use crate::view::View;
 #[inline]
 pub(super) fn parse(state: &mut StageState, view: &View, packets: &mut [Packet<'_>]) {
     match packets.first() {
-        Some(first) if short_burst::pays(first, packets.len()) => short_burst::read(state, view, packets),
+        Some(first) if state.prefetches && short_burst::pays(first, packets.len()) => {
+            short_burst::read(state, view, packets);
+        }
         _ => fast_parse::read(state, view, packets, 0..packets.len()),
     }
     for at in 0..state.exceptions.len() {

@@ -18,6 +18,9 @@ pub(super) struct StageState {
     pub tags: RemovedTags,
     pub redirects: Vec<RedirectCandidate>,
     pub counters: Counters,
+    /// Whether the parser requests the tables' memory: not where no packet of the burst before was looked up, as the filter knew all
+    /// flows, so that this memory does not drive theirs out of the caches.
+    pub prefetches: bool,
     /// Destinations that each route cache has room for, 0 without caches, and what caches of older views counted.
     cache_entries: usize,
     older_caches: RouteCacheCounters,
@@ -33,6 +36,7 @@ impl StageState {
             tags: RemovedTags::default(),
             redirects: Vec::with_capacity(MAX_CANDIDATES),
             counters: Counters::new(parts.interfaces.len()),
+            prefetches: true,
             cache_entries: 0,
             older_caches: RouteCacheCounters::default(),
         }

@@ -225,15 +225,12 @@ impl<A: WireFamily> FlowLoop for Find<'_, '_, A> {
             return;
         }
         for (sought, position) in sought.iter_mut().zip(positions) {
-            let seen = A::read(packets[usize::from(*position)]);
-            // A branch, as nearly all packets are plain ones.
-            if !seen.is_plain {
+            let Some(found) = A::seek(packets[usize::from(*position)], &finder, hasher) else {
                 *sought = SoughtFlow::default();
                 continue;
-            }
-            let hash = finder.hash(&seen.flow, hasher);
-            finder.memory(hash).into_iter().for_each(prefetch_value);
-            *sought = SoughtFlow::new(seen.flow, hash, seen.length);
+            };
+            finder.memory(found.hash).into_iter().for_each(prefetch_value);
+            *sought = found;
         }
     }
 }

@@ -3,7 +3,9 @@
 use fullview_filter::address::Family;
 use fullview_filter::packet::protocol::{ICMP, ICMP6, TCP, UDP};
 use fullview_filter::packet::{TcpSegment, is_icmp_query, plain_segment};
-use fullview_filter::state::flow::{FamilyFlows, Inet6Addresses, InetAddresses, WireFlow};
+use fullview_filter::state::flow::{
+    EndParts, FamilyFlows, FlowFinder, Inet6Addresses, InetAddresses, SoughtFlow, WireFlow, WireHasher,
+};
 use fullview_table::Address;
 
 use crate::burst::Slot;
@@ -31,6 +33,10 @@ pub(super) trait WireFamily: FamilyFlows {
     const HEADER: usize;
 
     fn read(slot: &Slot) -> FlowPacket<Self>;
+
+    /// The flow of a packet whose entry may count it: as [`Self::read`], for a loop over packets. No entry is of a protocol that
+    /// has no known flows, so that is no question here.
+    fn seek(slot: &Slot, finder: &FlowFinder<'_, Self>, hasher: impl WireHasher) -> Option<SoughtFlow<Self>>;
 
     /// Which flow a packet that the rules judge may belong to.
     fn judged(slot: &Slot) -> Judged;
@@ -91,6 +97,28 @@ impl WireFamily for InetAddresses {
         FlowPacket { flow, length, is_plain, is_segment: protocol == TCP }
     }
 
+    #[inline(always)]
+    fn seek(slot: &Slot, finder: &FlowFinder<'_, Self>, hasher: impl WireHasher) -> Option<SoughtFlow<Self>> {
+        const LENGTH: Field<2> = Field(ETHERNET + 2);
+        const FRAGMENT: Field<2> = Field(ETHERNET + 6);
+        /// Hops, protocol, checksum, addresses, ports.
+        const FLOW: Field<16> = Field(ETHERNET + 8);
+        /// All but the bit that forbids fragments and the one that means nothing.
+        const FRAGMENTED: u16 = 0x3fff;
+        let head = slot.head();
+        let length = u16::from_be_bytes(LENGTH.get(head));
+        // Branches, as nearly all packets are plain ones.
+        if head[ETHERNET] != 0x45
+            || u16::from_be_bytes(FRAGMENT.get(head)) & FRAGMENTED != 0
+            || head[ETHERNET + 8] < 2
+            || length < ipv4::HEADER as u16 + UDP_HEADER
+        {
+            return None;
+        }
+        let (flow, hash) = finder.inet(FLOW.get(head), slot.interface, hasher);
+        Some(SoughtFlow::new(flow, hash, length))
+    }
+
     fn judged(slot: &Slot) -> Judged {
         let ip = Ipv4Packet::new_unchecked(&slot.head()[ETHERNET..]);
         let kind = slot.head()[ETHERNET + ipv4::HEADER];
@@ -122,6 +150,23 @@ impl WireFamily for Inet6Addresses {
         let flow = WireFlow::new(addresses, PORTS.get(head), protocol, slot.interface);
         let length = payload.wrapping_add(ipv6::HEADER as u16);
         FlowPacket { flow, length, is_plain, is_segment: protocol == TCP }
+    }
+
+    #[inline(always)]
+    fn seek(slot: &Slot, finder: &FlowFinder<'_, Self>, hasher: impl WireHasher) -> Option<SoughtFlow<Self>> {
+        /// Length of the payload, protocol, hops.
+        const MIDDLE: Field<4> = Field(ETHERNET + 4);
+        const ADDRESSES: Field<32> = Field(ETHERNET + 8);
+        const PORTS: Field<4> = Field(ETHERNET + ipv6::HEADER);
+        let head = slot.head();
+        let [high, low, protocol, hops] = MIDDLE.get(head);
+        let payload = u16::from_be_bytes([high, low]);
+        if hops < 2 || payload < UDP_HEADER {
+            return None;
+        }
+        let ends = EndParts { ports: PORTS.get(head), protocol, interface: slot.interface };
+        let (flow, hash) = finder.inet6(ADDRESSES.get(head), ends, hasher);
+        Some(SoughtFlow::new(flow, hash, payload.wrapping_add(ipv6::HEADER as u16)))
     }
 
     fn judged(slot: &Slot) -> Judged {

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::ends::{EndParts, WireEnds};
 use super::simd::WireHasher;
 use crate::address::{Address, Family};
 use crate::packet::protocol::TCP;
@@ -37,6 +38,12 @@ impl InetAddresses {
     #[inline(always)]
     pub const fn from_wire(bytes: [u8; 8]) -> Self {
         InetAddresses(u64::from_le_bytes(bytes))
+    }
+
+    /// The addresses from their eight bytes as a little-endian word.
+    #[inline(always)]
+    pub(super) const fn of_word(word: u64) -> Self {
+        InetAddresses(word)
     }
 }
 
@@ -131,8 +138,7 @@ impl FlowAddresses for Inet6Addresses {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WireFlow<A> {
     pub(super) addresses: A,
-    /// Both ports as they stand in the header, the protocol, the interface.
-    pub(super) ends: u64,
+    pub(super) ends: WireEnds,
 }
 
 /// A flow in parts, for a reader of packets that compares them one by one.
@@ -159,27 +165,20 @@ pub struct FlowMarks {
     pub is_descending: bool,
 }
 
-/// Where the protocol stands in [`WireFlow::ends`].
-const PROTOCOL: u32 = 32;
-/// Where the interface stands, in the uppermost bits.
-const INTERFACE: u32 = 48;
-
 impl<A: FlowAddresses> WireFlow<A> {
     /// A flow by what its packets show.
     #[inline(always)]
     pub fn new(addresses: A, ports: [u8; 4], protocol: u8, interface: u16) -> Self {
-        let ends = u64::from(u32::from_le_bytes(ports))
-            | u64::from(protocol) << PROTOCOL
-            | u64::from(interface) << INTERFACE;
-        WireFlow { addresses, ends }
+        WireFlow { addresses, ends: WireEnds::new(EndParts { ports, protocol, interface }) }
     }
 
     /// Marks by which both directions of a flow are recognized.
     pub fn marks(&self) -> FlowMarks {
         let mark = |sum: u64| (sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32;
-        let (source, destination) = (self.ends & 0xffff, self.ends >> 16 & 0xffff);
+        let ports = u64::from(self.ends.ports());
+        let (source, destination) = (ports & 0xffff, ports >> 16);
         let (addresses, ports) = (self.addresses.sum(), source + destination);
-        let protocol = u64::from(self.protocol());
+        let protocol = u64::from(self.ends.protocol());
         FlowMarks {
             flow: mark(addresses.wrapping_add(ports << 20 | protocol << 40)),
             addresses: mark(addresses),
@@ -187,13 +186,9 @@ impl<A: FlowAddresses> WireFlow<A> {
         }
     }
 
-    fn protocol(&self) -> u8 {
-        (self.ends >> PROTOCOL) as u8
-    }
-
     /// Whether states follow each of its packets.
     pub(super) fn is_of_tcp(&self) -> bool {
-        self.protocol() == TCP
+        self.ends.protocol() == TCP
     }
 
     /// The flow in parts.
@@ -201,9 +196,9 @@ impl<A: FlowAddresses> WireFlow<A> {
         FlowWords {
             family: A::FAMILY,
             addresses: self.addresses.words(),
-            ports: self.ends as u32,
-            protocol: self.protocol(),
-            interface: (self.ends >> INTERFACE) as u16,
+            ports: self.ends.ports(),
+            protocol: self.ends.protocol(),
+            interface: self.ends.interface(),
         }
     }
 
@@ -216,18 +211,13 @@ impl<A: FlowAddresses> WireFlow<A> {
     /// Whether both are one flow, whichever interface it comes in by.
     #[inline(always)]
     pub(super) fn is_same_flow(&self, other: &Self) -> bool {
-        self.addresses == other.addresses && self.without_interface() == other.without_interface()
+        self.addresses == other.addresses && self.ends.without_interface() == other.ends.without_interface()
     }
 
     /// The hash, which does not depend on the interface.
     #[inline(always)]
     pub(super) fn hash(&self, keys: &[u64; 4], hasher: impl WireHasher) -> u64 {
-        self.addresses.hash(self.without_interface(), keys, hasher)
-    }
-
-    #[inline(always)]
-    fn without_interface(&self) -> u64 {
-        self.ends << (u64::BITS - INTERFACE)
+        self.addresses.hash(self.ends.without_interface(), keys, hasher)
     }
 }
 

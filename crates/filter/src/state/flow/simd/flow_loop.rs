@@ -1,5 +1,7 @@
 //! A loop over packets, and the hash that it gets.
 
+use super::super::ends::{EndParts, WireEnds};
+
 /// A loop over packets.
 pub trait FlowLoop {
     /// What it returns.
@@ -9,13 +11,20 @@ pub trait FlowLoop {
     fn run(self, hasher: impl WireHasher) -> Self::Output;
 }
 
-/// Hashes what identifies a flow, with secret keys. Hashers of two instruction sets differ.
+/// Reads what identifies a flow, and hashes it with secret keys. Hashers of two instruction sets differ.
 pub trait WireHasher: Copy + sealed::Sealed {
     /// The hash of two words.
     fn of_two(self, keys: &[u64; 4], words: [u64; 2]) -> u64;
 
     /// The hash of four words and another one.
     fn of_five(self, keys: &[u64; 4], words: [u64; 4], last: u64) -> u64;
+
+    /// The addresses of an IPv4 packet without options, what else identifies its flow, and the hash of both without the interface,
+    /// from the bytes between the hop count and the end of both ports.
+    fn inet(self, keys: &[u64; 4], bytes: [u8; 16], interface: u16) -> (u64, WireEnds, u64);
+
+    /// What identifies the flow of an IPv6 packet beside its addresses, and the hash of both without the interface.
+    fn inet6(self, keys: &[u64; 4], addresses: [u8; 32], ends: EndParts) -> (WireEnds, u64);
 }
 
 pub(super) mod sealed {
