@@ -79,8 +79,9 @@ fn check_cores(RouterSection { cores, workers, .. }: &RouterSection) -> Result<(
     ensure!(each, "router.cores: name as many as there are workers, {workers}, or none");
     let allowed = sched_getaffinity(None).map_err(ConfigError::Cores)?;
     let is_allowed = |core: usize| core < CpuSet::MAX_CPU && allowed.is_set(core);
-    for core in cores {
+    for (at, core) in cores.iter().enumerate() {
         ensure!(is_allowed(*core), "router.cores: this program may not run on core {core}");
+        ensure!(!cores[..at].contains(core), "router.cores: core {core} is there twice");
     }
     Ok(())
 }

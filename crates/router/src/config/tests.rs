@@ -53,6 +53,12 @@ fn what_the_kernel_has_is_refused_beside_it() {
 }
 
 #[test]
+fn each_core_is_named_once() {
+    let said = refused(&format!("{SMALL}workers = 2\ncores = [0, 0]\n"));
+    assert!(said.contains("router.cores: core 0 is there twice"), "{said}");
+}
+
+#[test]
 fn what_only_threads_have_is_refused_with_a_program() {
     for engine in ["tc", "xdp", "xdp-generic"] {
         for (settings, key) in [
