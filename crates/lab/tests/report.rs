@@ -270,7 +270,8 @@ fn the_best_variant_comes_first() {
     let begins = |line: usize, words: &str| assert!(lines[line].starts_with(words), "{lines:?}");
     begins(0, "fast forwards 3.00 × as many IPv4 packets as before (2.9");
     begins(1, "after forwards ");
-    begins(2, "slow forwards 0.50 × as many IPv4 packets as before (0.");
+    begins(2, "slow forwards 0.50");
+    assert!(lines[2].contains(" × as many IPv4 packets as before (0."), "{lines:?}");
     begins(3, "absent against before, IPv4 packets: not judged: absent took no turns (refused)");
     begins(4, "fast forwards 3.00 × as many inet6 packets as before (");
     assert_eq!(made.status(), ReportStatus { worse: true, ..INCOMPLETE });

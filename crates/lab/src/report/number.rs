@@ -17,15 +17,23 @@ pub(super) fn interval(low: f64, high: f64) -> String {
     format!("{} … {}", signed_percent(low), signed_percent(high))
 }
 
-/// Formats a positive number with three digits: 4.25, 31.7, 420.
+/// Formats a positive number with three significant digits, however small it is: 0.00412, 4.25, 31.7, 420.
 pub(super) fn ratio(value: f64) -> String {
-    let digits = if value >= 99.95 { 0 } else { 1 + usize::from(value < 9.995) };
-    format!("{value:.digits$}")
+    let decimals = decimals(value);
+    format!("{value:.decimals$}")
+}
+
+/// How many decimals a number of three significant digits has.
+fn decimals(value: f64) -> usize {
+    // 9.995 is written as 10.0, so that it counts as 10.
+    let magnitude = (value / 0.9995).log10().floor();
+    if value > 0.0 { (2.0 - magnitude).max(0.0) as usize } else { 0 }
 }
 
 /// Formats a part of a whole as a rule has it: `5 %`, `0.25 %`.
 pub(super) fn percent(share: f64) -> String {
-    let digits = format!("{:.2}", 100.0 * share);
+    let decimals = decimals(100.0 * share).max(2);
+    let digits = format!("{:.decimals$}", 100.0 * share);
     format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
@@ -89,9 +97,11 @@ mod tests {
         assert_eq!(signed_percent(0.04321), "+4.32 %");
         assert_eq!(signed_percent(-0.000_001), "+0.00 %");
         assert_eq!(interval(-0.01, 0.02), "-1.00 % … +2.00 %");
-        assert_eq!([4.25, 9.996, 31.66, 420.4].map(ratio), ["4.25", "10.0", "31.7", "420"]);
-        assert_eq!([0.0432, 0.0, 0.621].map(part), ["4.32 %", "none", "62.1 %"]);
-        assert_eq!([0.05, 0.0025, 0.1, 0.0].map(percent), ["5 %", "0.25 %", "10 %", "0 %"]);
+        assert_eq!([4.25, 9.996, 31.66, 420.4, 1e6].map(ratio), ["4.25", "10.0", "31.7", "420", "1000000"]);
+        assert_eq!([0.5, 0.0123, 0.09996, 0.000_4].map(ratio), ["0.500", "0.0123", "0.100", "0.000400"]);
+        assert_eq!([0.0432, 0.0, 0.621, 1e-5].map(part), ["4.32 %", "none", "62.1 %", "0.00100 %"]);
+        assert_eq!([0.05, 0.0025, 0.1, 1.0].map(percent), ["5 %", "0.25 %", "10 %", "100 %"]);
+        assert_eq!([0.0, 0.000_02].map(percent), ["0 %", "0.002 %"]);
         assert_eq!([0.1, 90.0, 200.0, 9000.0].map(time), ["1 second", "90 seconds", "3 minutes", "3 hours"]);
         assert_eq!(probability(0.000_01), "< 0.0001");
         assert_eq!(bytes(16 << 30), "16 GiB");
