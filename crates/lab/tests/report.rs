@@ -302,13 +302,34 @@ fn what_is_undecided_has_advice_in_blocks_and_minutes() {
     let made = report_of(&with_rate(1_010_050.0));
     assert_eq!(made.verdicts()[0], Some(Verdict::Undecided));
     let line = &made.verdict_lines()[0];
-    let words = "whether after forwards more or fewer IPv4 packets than before is undecided (+0.";
+    let words =
+        "after forwards more IPv4 packets than before, but whether by more than 1 % is undecided (+0.";
     assert!(line.starts_with(words), "{line}");
     // Two families of ten seconds each: the next look is one block away.
     assert!(line.contains("): 1 more block (20 seconds) to tell apart a difference of 1."), "{line}");
     let advice = &json_of(&made)["comparisons"][0]["advice"];
     assert_eq!((advice["blocks"].as_u64(), advice["seconds"].as_f64()), (Some(1), Some(20.0)));
     assert_eq!(made.status(), OK);
+}
+
+#[test]
+fn a_direction_that_no_interval_shows_is_undecided() {
+    let text = with_rate(1_000_000.0) + "[analysis]\nmargin = 0.0\n";
+    let line = report_of(&text).verdict_lines()[0].clone();
+    let words = "whether after forwards more or fewer IPv4 packets than before is undecided (-0.";
+    assert!(line.starts_with(words), "{line}");
+}
+
+/// The whole loop is decided, and what remains without the bed lies around the margin.
+#[test]
+fn an_open_share_is_named_with_its_interval() {
+    let text = EXPERIMENT.replace("rate = 1000000.0", "rate = 3600000.0").replace("1050000.0", "3603600.0");
+    let line = report_of(&text).verdict_lines()[0].clone();
+    assert!(line.starts_with("after forwards as many IPv4 packets as before, to within 1 % ("), "{line}");
+    assert!(
+        line.contains("%), but whether its share of the loop differs by more than 1 % is undecided ("),
+        "{line}"
+    );
 }
 
 /// The whole loop differs by less than the margin, and what remains without the bed by more.
@@ -331,10 +352,10 @@ fn a_share_that_cannot_be_told_leaves_the_comparison_undecided() {
     let made = report_of(&text);
     assert_eq!(made.verdicts()[0], Some(Verdict::Undecided));
     let line = &made.verdict_lines()[0];
-    assert!(
-        line.contains("because a share of the loop is too small to be told apart from the bed"),
-        "{line}"
-    );
+    assert!(line.starts_with("after forwards "), "{line}");
+    let words =
+        "%), but the comparison is undecided, because a share of the loop is too small to be told apart";
+    assert!(line.contains(words), "{line}");
     assert!(made.readme().contains(" or more "), "{}", made.readme());
     assert!(json_of(&made)["cells"][1]["shares"][0].is_null());
 }

@@ -119,20 +119,68 @@ impl<'a> Sentence<'a> {
     }
 
     fn undecided(&self, judgement: &Judgement) -> String {
-        let Self { variant, against, verb, noun, .. } = self;
-        let range = interval(judgement.whole.low, judgement.whole.high);
-        let reason = self.untold(judgement).unwrap_or_default();
         let advice = self.compared.advice.map(|advice| format!(": {}", self.advised(&advice)));
-        format!(
-            "whether {variant} {verb} more or fewer {noun} than {against} is undecided ({range}){reason}{}",
-            advice.unwrap_or_default()
-        )
+        format!("{}{}", self.known_and_open(judgement), advice.unwrap_or_default())
     }
 
-    /// Why a comparison whose whole loop is decided is not.
-    fn untold(&self, judgement: &Judgement) -> Option<String> {
+    /// What the intervals of an undecided comparison show, and what they leave open.
+    fn known_and_open(&self, judgement: &Judgement) -> String {
+        let whole = &judgement.whole;
+        let range = interval(whole.low, whole.high);
+        match (Verdict::of(whole, self.results.margin()), self.direction(whole)) {
+            (Verdict::Equivalent, _) => {
+                format!("{}, but {}", self.equivalent(whole), self.open_share(judgement))
+            }
+            (Verdict::Better | Verdict::Worse, _) => {
+                format!("{}, but {}", self.different(whole), self.open_share(judgement))
+            }
+            (Verdict::Undecided, Some(direction)) => {
+                let beyond = self.beyond();
+                format!("{direction}, but whether{beyond} is undecided ({range}){}", self.untold(judgement))
+            }
+            (Verdict::Undecided, None) => {
+                let Self { variant, against, verb, noun, .. } = self;
+                format!(
+                    "whether {variant} {verb} more or fewer {noun} than {against} is undecided ({range}){}",
+                    self.untold(judgement)
+                )
+            }
+        }
+    }
+
+    /// "a forwards fewer packets than b", if the interval excludes 0.
+    fn direction(&self, Effect { low, high, .. }: &Effect) -> Option<String> {
+        let Self { variant, against, verb, noun, .. } = self;
+        let word = if *low > 0.0 { "more" } else { "fewer" };
+        (*low > 0.0 || *high < 0.0).then(|| format!("{variant} {verb} {word} {noun} than {against}"))
+    }
+
+    /// " by more than 2 %"; nothing if every difference matters.
+    fn beyond(&self) -> String {
+        let margin = self.results.margin();
+        if margin > 0.0 { format!(" by more than {}", percent(margin)) } else { String::new() }
+    }
+
+    /// What keeps a comparison undecided whose whole loop is decided.
+    fn open_share(&self, judgement: &Judgement) -> String {
+        match &judgement.share {
+            Some(share) => format!(
+                "whether its share of the loop differs{} is undecided ({})",
+                self.beyond(),
+                interval(share.low, share.high)
+            ),
+            None => format!("the comparison is undecided{}", self.untold(judgement)),
+        }
+    }
+
+    /// Why a comparison is undecided that has no share of the loop.
+    fn untold(&self, judgement: &Judgement) -> &'static str {
         let lacks_share = self.compared.observed.share.is_some() && judgement.share.is_none();
-        lacks_share.then(|| ", because a share of the loop is too small to be told apart from the bed".into())
+        if lacks_share {
+            ", because a share of the loop is too small to be told apart from the bed"
+        } else {
+            ""
+        }
     }
 
     fn two_answers(&self, judgement: &Judgement) -> String {

@@ -20,7 +20,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// The verdict of an interval. `margin` is the relative difference that does not matter.
-    pub(super) fn of(effect: &Effect, margin: f64) -> Verdict {
+    pub(crate) fn of(effect: &Effect, margin: f64) -> Verdict {
         match effect {
             Effect { low, .. } if *low > margin => Verdict::Better,
             Effect { high, .. } if *high < -margin => Verdict::Worse,
