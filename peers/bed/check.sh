@@ -59,6 +59,13 @@ done
 fresh_ports
 commands=$(printf 'slice test_inet:32 s 0 20000000\ntotals')
 expect '"sent":\([0-9]*\),"received":[^,]*,"wrong":[1-9]' "a TTL that is not lowered is found in slices" test_router garble
+# One route for all packets, so that they leave in one call.
+echo '10.0.0.0/8 1' >"$input/table.txt"
+bytes 0100000a 0100000a 0100000a 0100000a 0100000a 0100000a >"$input/s.inet.keys"
+bytes 0100 0100 0100 0100 0100 0100 >"$input/s.inet.answers"
+rm "$input"/*.inet6.*
+expect '"sent":\([0-9]*\),"received":[^,]*,"wrong":[1-9]' "a fault behind the first packet of a call" test_router last
+fresh_ports
 # The six packets of the verification are fewer than a hundred; the slices that follow lose some.
 output=$(test_router lose 2>&1 <<<"$commands" | tail -1)
 if [[ $output =~ \"sent\":([0-9]+),\"received\":([0-9]+) ]] && ((BASH_REMATCH[1] > BASH_REMATCH[2])); then
