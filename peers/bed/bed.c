@@ -55,6 +55,7 @@ static struct {
 	size_t stream, next_stream; /* the one being sent, and the one that the next slice sends */
 	struct generator generator;
 	uint64_t left;       /* VERIFYING: packets to send */
+	uint64_t returned, starved_ns; /* VERIFYING: how many came back at the last look; when the bed gives up */
 	uint64_t drained_ns; /* DRAINING: the latest end */
 	unsigned bursts;     /* until the clock is read */
 	bool is_control;     /* whether the bed runs without the router */
@@ -115,6 +116,8 @@ void bed_lend(void *const *buffers, size_t count)
 {
 	size_t room = 1;
 
+	if (count == 0)
+		fail(EXIT_USAGE, "no packet buffers: BED_BUFFERS is a number above 0");
 	while (room < count)
 		room *= 2;
 	ring.buffers = calloc(room, sizeof(*ring.buffers));
@@ -261,10 +264,10 @@ static void print_ready(void)
 	fflush(bed.replies);
 }
 
-/* Every packet of a stream has come out once, or is lost. */
+/* Every packet of a stream has come out, is lost, or could not be sent for lack of buffers. */
 static void judge_stream(void)
 {
-	bed.bad[bed.stream] = bed.routed.wrong + bed_in_flight();
+	bed.bad[bed.stream] = bed.routed.wrong + bed_in_flight() + bed.left;
 	if (bed.stream + 1 < bed.streams.count) {
 		verify_stream(bed.stream + 1);
 		return;
@@ -499,12 +502,22 @@ static void await_command(void)
 
 /* ---- the router's loop ---- */
 
+/* Whether the router has all buffers, and has returned none for so long that they are lost. */
+static bool is_starved(void)
+{
+	if (ring.count > 0 || bed.routed.received != bed.returned) {
+		bed.returned = bed.routed.received;
+		bed.starved_ns = now() + DRAIN_NS;
+	}
+	return now() > bed.starved_ns;
+}
+
 /* Chooses the next step after some bursts. */
 static void step(void)
 {
 	switch (bed.phase) {
 	case VERIFYING:
-		if (bed.left == 0)
+		if (bed.left == 0 || is_starved())
 			drain(JUDGE);
 		break;
 	case DRAINING:

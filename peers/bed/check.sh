@@ -14,7 +14,10 @@ failures=0
 	-o "$scratch/test_router" "$here"/{bed,frames,inputs,test_router}.c || exit 4
 
 # Our router takes its folder last, the test router first.
-test_router() { ASAN_OPTIONS=detect_leaks=0 BED_FOLDER=$input BED_PEER=test BED_BATCH=32 BED_PAGES=4K "$scratch/test_router" "$input" "$@" 3>&1; }
+test_router() {
+	ASAN_OPTIONS=detect_leaks=0 BED_FOLDER=$input BED_PEER=test BED_BATCH=32 BED_PAGES=4K \
+		timeout 60 "$scratch/test_router" "$input" "$@" 3>&1
+}
 fullview_dpdk_lpm4() { "$here/../fullview/run.sh" --only fullview_dpdk_lpm4_inet:32,fullview_dpdk_lpm4_inet6:32 --serve "$input"; }
 
 # expect PATTERN NAME ROUTER [FAULT]: runs on $input with the commands in $commands and looks for a line of the output.
@@ -65,6 +68,14 @@ bytes 0100000a 0100000a 0100000a 0100000a 0100000a 0100000a >"$input/s.inet.keys
 bytes 0100 0100 0100 0100 0100 0100 >"$input/s.inet.answers"
 rm "$input"/*.inet6.*
 expect '"sent":\([0-9]*\),"received":[^,]*,"wrong":[1-9]' "a fault behind the first packet of a call" test_router last
+fresh_ports
+cp "$input/s.inet.keys" "$scratch/keys" && cp "$input/s.inet.answers" "$scratch/answers"
+# More packets than a router forwards that loses one of a hundred and one and has 128 buffers.
+for ((i = 0; i < 2200; i++)); do cat "$scratch/keys"; done >"$input/s.inet.keys"
+for ((i = 0; i < 2200; i++)); do cat "$scratch/answers"; done >"$input/s.inet.answers"
+commands=quit
+expect '"stream":"s","bad":[1-9][0-9]*,"of":13200}.*"bad":4,"of":4}' "a router that keeps every buffer" test_router lose
+commands=$(printf 'slice test_inet:32 s 0 20000000\ntotals')
 fresh_ports
 # The six packets of the verification are fewer than a hundred; the slices that follow lose some.
 output=$(test_router lose 2>&1 <<<"$commands" | tail -1)
