@@ -44,6 +44,7 @@ static struct {
 	struct bed_router router;
 	struct stream_list streams;
 	size_t *bad; /* by stream: packets that came out wrong, or not at all */
+	bool *seen; /* JUDGE: by packet of the stream, whether it has come out */
 	char contestants[FAMILIES][64], controls[FAMILIES][64];
 	const char *pages;
 	unsigned burst;
@@ -60,6 +61,7 @@ static struct {
 	unsigned bursts;     /* until the clock is read */
 	bool is_control;     /* whether the bed runs without the router */
 	struct totals routed, unrouted; /* of this stream, through the router and without it */
+	uint64_t lost; /* of this stream: packets that no drain waits for any more */
 	struct slice slice;
 } bed;
 
@@ -140,11 +142,21 @@ static inline uint16_t receive(void **packets, unsigned room)
 	return (uint16_t)count;
 }
 
+static const char *came_out_before(const uint8_t *frame)
+{
+	bool *seen = &bed.seen[number_of_packet(&bed.generator, frame)], before = *seen;
+
+	*seen = true;
+	return before ? "has come out before" : NULL;
+}
+
 static void check(const void *packet, uint16_t port)
 {
 	const uint8_t *frame = (const uint8_t *)packet + bed.router.frame_at;
 	const char *what = fault(&bed.generator, frame, bed.router.length_of(packet), port, !bed.is_control);
 
+	if (what == NULL && bed.next == JUDGE)
+		what = came_out_before(frame);
 	if (what != NULL && totals()->wrong++ == 0)
 		fprintf(stderr, "%s: packet %zu of stream %s %s\n", contestant(), number_of_packet(&bed.generator, frame),
 			bed.generator.stream->name, what);
@@ -165,9 +177,15 @@ void bed_tx_burst(uint16_t port, void *const *packets, uint16_t count)
 	give_back(packets, count);
 }
 
+/* A router may return a packet twice. */
+static uint64_t missing(void)
+{
+	return bed.routed.sent > bed.routed.received ? bed.routed.sent - bed.routed.received : 0;
+}
+
 uint64_t bed_in_flight(void)
 {
-	return bed.routed.sent - bed.routed.received;
+	return missing() > bed.lost ? missing() - bed.lost : 0;
 }
 
 bool bed_is_over(void)
@@ -182,6 +200,7 @@ static void use_stream(size_t number)
 	bed.stream = number;
 	bed.generator = generator_of(&bed.streams.streams[number], bed.lowers_hop_limit);
 	bed.routed = bed.unrouted = (struct totals){0};
+	bed.lost = 0;
 }
 
 static const char *setting(const char *name)
@@ -208,6 +227,10 @@ static void verify_stream(size_t number)
 {
 	use_stream(number);
 	bed.left = bed.generator.stream->count;
+	free(bed.seen);
+	bed.seen = calloc(bed.left, sizeof(*bed.seen));
+	if (bed.seen == NULL)
+		fail(EXIT_ENVIRONMENT, "out of memory: free some");
 	bed.phase = VERIFYING;
 	bed.next = JUDGE;
 }
@@ -264,14 +287,16 @@ static void print_ready(void)
 	fflush(bed.replies);
 }
 
-/* Every packet of a stream has come out, is lost, or could not be sent for lack of buffers. */
+/* Every packet of a stream has come out once, is lost, or could not be sent for lack of buffers. */
 static void judge_stream(void)
 {
-	bed.bad[bed.stream] = bed.routed.wrong + bed_in_flight() + bed.left;
+	bed.bad[bed.stream] = bed.routed.wrong + missing() + bed.left;
 	if (bed.stream + 1 < bed.streams.count) {
 		verify_stream(bed.stream + 1);
 		return;
 	}
+	free(bed.seen);
+	bed.seen = NULL;
 	use_stream(bed.stream);
 	print_ready();
 	bed.phase = WAITING;
@@ -361,8 +386,9 @@ static void go_to(size_t stream)
 /* Continues when the router has returned every packet, or time is up. */
 static void end_drain(void)
 {
-	if (bed.routed.received < bed.routed.sent && now() < bed.drained_ns)
+	if (bed_in_flight() > 0 && now() < bed.drained_ns)
 		return;
+	bed.lost = missing();
 	switch (bed.next) {
 	case JUDGE:
 		judge_stream();

@@ -77,6 +77,8 @@ commands=quit
 expect '"stream":"s","bad":[1-9][0-9]*,"of":13200}.*"bad":4,"of":4}' "a router that keeps every buffer" test_router lose
 commands=$(printf 'slice test_inet:32 s 0 20000000\ntotals')
 fresh_ports
+expect '"stream":"s","bad":1,"of":6}' "a packet that comes out instead of another" test_router twice
+commands=$(printf 'slice test_inet:32 s 0 20000000\ntotals')
 # The six packets of the verification are fewer than a hundred; the slices that follow lose some.
 output=$(test_router lose 2>&1 <<<"$commands" | tail -1)
 if [[ $output =~ \"sent\":([0-9]+),\"received\":([0-9]+) ]] && ((BASH_REMATCH[1] > BASH_REMATCH[2])); then

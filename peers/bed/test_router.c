@@ -1,6 +1,6 @@
 /* The smallest router on the bed, for check.sh: it searches all routes for each packet. Usage: test_router FOLDER [FAULT],
- * where FAULT is `lose` (it keeps one packet of a hundred and one), `garble` (it leaves the TTL of one in a hundred and one)
- * or `last` (it sends the packets of a burst at once, by one port, and leaves the TTL of the last). */
+ * where FAULT is `lose` (it keeps one packet of a hundred and one), `garble` (it leaves the TTL of one in a hundred and one),
+ * `twice` (it sends the third packet twice, and not the fourth) or `last` (it sends the packets of a burst at once, by one port, and leaves the TTL of the last). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,7 +81,9 @@ static void forward_one_by_one(const struct route_list tables[FAMILIES], void **
 	for (uint16_t i = 0; i < count; i++) {
 		bool faulty = ++number % FAULTY_ONE_IN == 0;
 
-		if (!faulty || strcmp(wrong, "lose") != 0)
+		if (number == 4 && strcmp(wrong, "twice") == 0)
+			bed_tx_burst(((struct buffer *)packets[i - 1])->frame[5], &packets[i - 1], 1);
+		else if (!faulty || strcmp(wrong, "lose") != 0)
 			bed_tx_burst(forward(tables, packets[i], faulty && strcmp(wrong, "garble") == 0), &packets[i], 1);
 	}
 }
@@ -106,7 +108,7 @@ int main(int argc, char **argv)
 	const char *wrong = argc > 2 ? argv[2] : "";
 
 	if (argc < 2)
-		fail(EXIT_USAGE, "usage: test_router FOLDER [lose|garble|last]");
+		fail(EXIT_USAGE, "usage: test_router FOLDER [lose|garble|twice|last]");
 	bed_open(&(struct bed_router){offsetof(struct buffer, frame), describe, length_of, NULL});
 	read_table(argv[1], tables);
 	for (size_t i = 0; i < BUFFERS; i++)
