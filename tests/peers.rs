@@ -11,11 +11,14 @@ use fullview_testnet::while_no_program_starts;
 use tempfile::TempDir;
 
 /// A peer with the contestants `sound`, which is right everywhere, and `wrong`, which is wrong on one stream. It refuses
-/// `small`, and fails unless it has the inputs that `peers/README.md` specifies. It looks up 12.5 million keys a second.
+/// `small`, and fails unless it has the inputs that `peers/README.md` specifies, and a process group that Ctrl-C does not
+/// reach. It looks up 12.5 million keys a second.
 const PEER: &str = r#"#!/bin/sh
 for folder; do :; done
 count() { wc -c <"$folder/$1"; }
 [ "$(wc -l <"$folder/table.txt")" -gt 100 ] || { echo "no table" >&2; exit 2; }
+read -r _ _ _ _ group _ </proc/$$/stat
+[ "$group" = $$ ] || { echo "Ctrl-C would end the peer" >&2; exit 2; }
 stream=$(basename "$folder"/*.inet.keys .inet.keys)
 [ "$(count $stream.inet.keys)" = "$((4 * 4096))" ] || { echo "$stream: keys" >&2; exit 2; }
 [ "$(count $stream.inet.answers)" = "$((2 * 4096))" ] || { echo "$stream: answers" >&2; exit 2; }

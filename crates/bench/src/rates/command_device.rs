@@ -1,7 +1,6 @@
 //! A device that is any program: a line of the shell starts it.
 
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -47,7 +46,7 @@ impl CommandProcess {
         let log = File::create(folder.path().join(LOG)).map_err(failed)?;
         let mut started = tied("ip");
         started.args(["netns", "exec", namespace.name(), "sh", "-c", line]);
-        started.envs(interfaces.iter().copied()).process_group(0);
+        started.envs(interfaces.iter().copied());
         started.stdin(Stdio::null()).stdout(log.try_clone().map_err(failed)?).stderr(log);
         let child = start_tied(started).map_err(failed)?;
         Ok(CommandProcess { name: name.clone(), child, folder, _owner: owner })

@@ -3,7 +3,6 @@
 //! One process per host holds the connection (ControlMaster), and sessions share it. Host keys are always checked.
 
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -142,9 +141,8 @@ fn base(mut command: Command, socket: &Path, config: Option<&Path>) -> Command {
     command
 }
 
-/// Starts a program in a process group of its own: Ctrl-C ends the measurement, which then ends it.
-pub fn start(mut command: Command, program: &'static str) -> Result<Child, RemoteError> {
-    command.process_group(0);
+/// Starts a program.
+pub fn start(command: Command, program: &'static str) -> Result<Child, RemoteError> {
     start_tied(command).map_err(|error| RemoteError::Start { program, error })
 }
 

@@ -1,6 +1,7 @@
 //! Children that end with this process.
 
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
@@ -18,10 +19,11 @@ struct ThreadPlace {
     priority: i32,
 }
 
-/// A command that the kernel kills when the thread ends that starts it; `start_tied` starts it.
+/// A command that the kernel kills when the thread ends that starts it; `start_tied` starts it. It has a process group of its
+/// own: Ctrl-C ends the measurement, which first finishes what it has begun with this program.
 pub fn tied(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL"]).arg(program);
+    command.args(["--pdeathsig", "KILL"]).arg(program).process_group(0);
     command
 }
 
@@ -51,5 +53,22 @@ fn starter() -> Sender<Start> {
 impl ThreadPlace {
     fn take(self) -> io::Result<()> {
         Ok(sched_setaffinity(None, &self.cores).and_then(|()| setpriority_process(None, self.priority))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{Pid, getpgid};
+
+    /// A terminal sends SIGINT to every process of the group in its foreground.
+    #[test]
+    fn a_tied_program_is_not_in_the_group_of_this_process() {
+        let mut command = tied("sleep");
+        command.arg("60");
+        let mut child = start_tied(command).expect("setpriv and sleep");
+        let process = Pid::from_child(&child);
+        assert_eq!(getpgid(Some(process)), Ok(process));
+        child.kill().and_then(|()| child.wait()).expect("the end of sleep");
     }
 }

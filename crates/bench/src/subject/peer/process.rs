@@ -1,6 +1,7 @@
 //! A peer: a process that answers `peers/README.md`'s protocol.
 
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
@@ -101,7 +102,8 @@ impl From<PeerSlice> for Slice {
 }
 
 impl Process {
-    /// Starts `program` with only these contestants and waits until it is ready.
+    /// Starts `program` with only these contestants and waits until it is ready. It has a process group of its own: Ctrl-C
+    /// ends the campaign after its round, which then ends the peer.
     pub fn start(
         program: &Path,
         contestants: &[String],
@@ -115,6 +117,7 @@ impl Process {
             .envs(other.into_iter().chain(buffers))
             .args(["--only", &contestants.join(","), "--serve"])
             .arg(inputs.path())
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
