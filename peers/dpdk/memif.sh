@@ -18,6 +18,7 @@ choose() { # NAME,NAME…
 		[[ $name =~ ^(memif_l3fwd_(lpm|fib)_inet6?:(32|256)|memif_fullview_inet6?:256)$ ]] || usage "$name: no such contestant"
 		[[ -z ${peer:-} || $peer:$batch == "${name%_inet*}:${name##*:}" ]] || usage "$1: one program cannot be all of these"
 		peer=${name%_inet*} batch=${name##*:}
+		[[ $peer == memif_fullview ]] || mode=${peer##*_}
 	done
 }
 
@@ -51,7 +52,7 @@ route() {
 	mapfile -t vdevs < <(interfaces client)
 	mask=$(printf '0x%x' $(((1 << (ports + 1)) - 1)))
 	exec "$built/l3fwd" "${eal[@]}" -l "$router_core" -m $((memory_mb - 256)) "${vdevs[@]}" -- -p "$mask" \
-		--config "(0,0,$router_core)" --lookup "${peer##*_}" --parse-ptype \
+		--config "(0,0,$router_core)" --lookup "$mode" --parse-ptype \
 		--rule_ipv4 "$scratch/rules" --rule_ipv6 "$scratch/rules6" >/dev/null
 }
 

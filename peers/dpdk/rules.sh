@@ -2,15 +2,22 @@
 
 # The room in l3fwd's tables as l3fwd/build.sh compiles it, and the most ports besides the one that receives.
 readonly most_routes=$((1 << 20)) most_routes6=$((1 << 18)) most_ports=31
+# How many /24s may have longer prefixes: the second-level tables of LPM (l3fwd/build.sh) and of FIB (as DPDK has them).
+readonly most_split_lpm=$((1 << 14)) most_split_fib=$((1 << 15))
 
-# Writes l3fwd's two files of rules from the table, and prints what of the table l3fwd cannot hold, if anything. l3fwd
+# Writes l3fwd's two files of rules from the table, and prints what of the table l3fwd cannot hold with $mode, if anything: it
+# ends at a route that it cannot add. Without $mode another router has the table. l3fwd
 # takes the next hop as the number of a port. Both files need a rule; a family without routes gets one that no packet uses.
 # IPv4 prefixes longer than /24 come last, as l3fwd/lpm_routes.c needs them.
 write_rules() {
-	awk -v folder="$scratch" -v most="$most_routes" -v most6="$most_routes6" -v ports="$most_ports" '
+	local split=most_split_${mode:-}
+	awk -v folder="$scratch" -v most="$most_routes" -v most6="$most_routes6" -v ports="$most_ports" -v mode="${mode:-}" \
+		-v most_split="${!split:-0}" '
 		seen[$1]++ { twice = $1 }
 		/:/ { print "R" $1, $2 >(folder "/rules6"); routes6++ }
 		!/:/ { split($1, prefix, "/"); print "R" $1, $2 >(folder (prefix[2] > 24 ? "/longer" : "/rules")); routes++ }
+		!/:/ && prefix[2] > 24 { sub(/[.][0-9]+$/, "", prefix[1]); if (!halved[prefix[1]]++) splits++ }
+		/\/0 / { default_route = $1 }
 		$2 > highest { highest = $2 }
 		END {
 			if (!routes) print "R192.0.2.0/24 1" >(folder "/rules")
@@ -18,6 +25,8 @@ write_rules() {
 			if (highest > ports) print "next hop " highest ": a next hop is a port to l3fwd, and it has " ports
 			else if (routes > most) print routes " IPv4 routes: it is built for " most
 			else if (routes6 > most6) print routes6 " IPv6 routes: it is built for " most6
+			else if (mode == "lpm" && default_route) print default_route ": rte_lpm and rte_lpm6 have no room for a default route"
+			else if (mode && splits > most_split) print splits " /24s with longer prefixes: it has tables for " most_split
 			else if (twice) print twice " is in the table twice"
 		}' "$1/table.txt"
 	[[ ! -e $scratch/longer ]] || cat "$scratch/longer" >>"$scratch/rules"

@@ -53,5 +53,12 @@ fresh_ports; rm "$input/table.txt"; expect 2 'table.txt: not found' "no table" $
 fresh_ports; bytes 00 >>"$input/s.inet6.keys"; expect 2 'truncated' "half a key" $both
 fresh_ports; echo '10.9.0.0/16 32' >>"$input/table.txt"; expect 5 'next hop 32' "more next hops than ports" $both
 expect 0 '"refused":\[{"contestant":"l3fwd_fib_inet:32","why":"next hop 32' "a refusal served" $both --serve
+for route in 0.0.0.0/0 ::/0; do
+	fresh_ports; echo "$route 1" >>"$input/table.txt"
+	expect 5 "$route: rte_lpm" "$route with lpm" l3fwd_lpm_inet:32,l3fwd_lpm_inet6:32
+	expect 0 "\"refused\":\[{\"contestant\":\"l3fwd_lpm_inet:32\",\"why\":\"$route: " "$route with lpm served" l3fwd_lpm_inet:32 --serve
+done
+fresh_ports; printf '%s/25 1\n' 10.{0..64}.{0..255}.0 >>"$input/table.txt"
+expect 5 '16640 /24s with longer prefixes: it has tables for 16384' "too many split /24s for lpm" l3fwd_lpm_inet:32
 
 ((failures == 0)) || { echo "$failures failed" >&2; exit 1; }
