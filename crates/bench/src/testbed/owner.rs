@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::error::TestbedError;
 use super::leftovers::remove_recorded;
-use super::records::Records;
+use super::records::{RecordedNamespace, Records};
 
 static CURRENT: Mutex<Weak<OwnerFolder>> = Mutex::new(Weak::new());
 
-/// A folder that is removed when nothing of the test bed is left, or by the next process that makes one.
+/// A folder that is removed when nothing of the test bed is left, or by the next process that makes one. It stays with the
+/// records of namespaces that could not be removed.
 #[derive(Debug)]
 pub struct OwnerFolder {
     path: PathBuf,
@@ -50,7 +51,31 @@ impl OwnerFolder {
 
 impl Drop for OwnerFolder {
     fn drop(&mut self) {
-        // A failure cannot be reported from here; the next process removes it.
-        let _ = fs::remove_dir_all(&self.path);
+        if RecordedNamespace::all(&self.path).is_empty() {
+            // A failure cannot be reported from here; the next process removes it.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_stays_with_the_record_of_a_namespace() {
+        let scratch = tempfile::tempdir().expect("a folder");
+        let path = scratch.path().join("1");
+        let owner = || {
+            fs::create_dir_all(&path).expect("a folder");
+            OwnerFolder { path: path.clone(), _alive: File::create(path.join("lock")).expect("a file") }
+        };
+        let folder = owner();
+        RecordedNamespace::write(&path, "fv1left", 7).expect("a record");
+        drop(folder);
+        assert!(path.exists(), "the next process has to find the record");
+        RecordedNamespace::remove(&path, "fv1left").expect("a record");
+        drop(owner());
+        assert!(!path.exists());
     }
 }
