@@ -83,13 +83,30 @@ static void await_router(uint16_t ports)
 	}
 }
 
-/* Sends a whole burst, repeatedly if a ring is full for a moment: the window guarantees that there will be room. */
+/* Ends the program if nothing moves for too long. `since` is when that was noticed first, or 0. */
+static void check_stall(double *since)
+{
+	*since = *since > 0 ? *since : now();
+	if (now() - *since > STALL_SECONDS)
+		fail(EXIT_ENVIRONMENT, "the router loses packets, or forwards none any more");
+}
+
+/* Sends a whole burst, repeatedly if a ring is full for a moment: the window guarantees that there will be room, unless the
+ * router has ended. */
 static void send_all(struct rte_mbuf **packets, uint16_t count)
 {
 	uint16_t sent = 0;
+	double stalled = 0;
 
-	while (sent < count && !force_quit)
-		sent += rte_eth_tx_burst(0, 0, packets + sent, count - sent);
+	while (sent < count && !force_quit) {
+		uint16_t more = rte_eth_tx_burst(0, 0, packets + sent, count - sent);
+
+		sent += more;
+		if (more == 0)
+			check_stall(&stalled);
+		else
+			stalled = 0;
+	}
 }
 
 static void receive_all(uint16_t ports)
@@ -121,9 +138,7 @@ static void run(uint16_t ports)
 		if (idle < 1u << 20)
 			continue;
 		idle = 0;
-		stalled = stalled > 0 ? stalled : now();
-		if (now() - stalled > STALL_SECONDS)
-			fail(EXIT_ENVIRONMENT, "the router loses packets, or forwards none any more");
+		check_stall(&stalled);
 	}
 }
 
