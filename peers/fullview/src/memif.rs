@@ -6,10 +6,20 @@ use anyhow::Result;
 use fullview_plane::burst::{Arena, BURST};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::port::memif::{MemifAddress, MemifPort};
-use fullview_plane::worker::{DropAll, Worker, Yield};
+use fullview_plane::worker::{Rejected, SlowPath, Worker, Yield};
 
 /// Slots of packet memory for each port.
 const SLOTS: usize = 2 * BURST;
+
+/// Sends packets without a route back by port 0, as the bed wants them.
+struct SendBack;
+
+impl SlowPath for SendBack {
+    fn take(&mut self, rejected: Rejected<'_, '_>) {
+        let Rejected { packets, out, .. } = rejected;
+        out[0].fill(std::iter::from_fn(|| packets.pop()));
+    }
+}
 
 /// Connects the ports and forwards until the server ends.
 pub fn run(forwarder: Forwarder, ports: u16, socket: &str, core: Option<&String>) -> Result<()> {
@@ -21,6 +31,6 @@ pub fn run(forwarder: Forwarder, ports: u16, socket: &str, core: Option<&String>
     };
     let opened = (0..=ports).map(connect).collect::<Result<Vec<_>>>()?;
     let mut arena = Arena::new(SLOTS * opened.len());
-    Worker::new(forwarder, opened, arena.packets(), DropAll, Yield).run(&AtomicBool::new(false))?;
+    Worker::new(forwarder, opened, arena.packets(), SendBack, Yield).run(&AtomicBool::new(false))?;
     Ok(())
 }
