@@ -240,6 +240,14 @@ fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), ArchiveError> 
     write_file(path, &text)
 }
 
+/// Removes a file, if it is there.
+pub(crate) fn remove_file(path: &Path) -> Result<(), ArchiveError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ArchiveError::write(path, error)),
+        _ => Ok(()),
+    }
+}
+
 /// Writes a whole file and returns when it is on the disk. A reader never sees a part of it.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
     let partial = path.with_added_extension("partial");

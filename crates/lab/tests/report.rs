@@ -224,6 +224,19 @@ fn an_experiment_with_an_axis_has_a_graph_of_curves() {
     }
 }
 
+/// No variant and no family has a place on the axis.
+#[test]
+fn an_axis_without_a_point_has_no_second_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("{EXPERIMENT}[analysis]\naxis = \"Rules\"\n");
+    measured(&text, folder.path(), &mut MockBench::default());
+    let names = ["curves.svg", "curves.png"].map(|name| folder.path().join(name));
+    names.iter().for_each(|name| fs::write(name, "of an earlier report").unwrap());
+    report(folder.path()).unwrap().write(folder.path()).unwrap();
+    assert!(!fs::read_to_string(folder.path().join("README.md")).unwrap().contains("curves.png"));
+    names.iter().for_each(|name| assert!(!name.exists(), "{}", name.display()));
+}
+
 #[test]
 fn the_answer_is_one_sentence_per_comparison_and_the_report_begins_with_it() {
     let made = report_of(EXPERIMENT);

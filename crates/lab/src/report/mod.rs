@@ -27,7 +27,7 @@ mod warnings;
 
 use std::path::Path;
 
-use crate::archive::write_file;
+use crate::archive::{remove_file, write_file};
 use crate::error::LabError;
 use crate::stats::Verdict;
 use chart::Curves;
@@ -116,9 +116,12 @@ impl Report {
             ("report.json", self.json.as_bytes()),
         ];
         files.into_iter().try_for_each(|(name, bytes)| write_file(&folder.join(name), bytes))?;
-        let Some(curves) = &self.curves else { return Ok(()) };
-        write_file(&folder.join("curves.svg"), curves.svg().map_err(LabError::Chart)?.as_bytes())?;
-        Ok(write_file(&folder.join("curves.png"), &curves.png().map_err(LabError::Chart)?)?)
+        let [svg, png] = ["curves.svg", "curves.png"].map(|name| folder.join(name));
+        let Some(curves) = &self.curves else {
+            return Ok(remove_file(&svg).and_then(|()| remove_file(&png))?);
+        };
+        write_file(&svg, curves.svg().map_err(LabError::Chart)?.as_bytes())?;
+        Ok(write_file(&png, &curves.png().map_err(LabError::Chart)?)?)
     }
 
     /// Returns the answer for the last lines of the terminal: a sentence for each comparison, the best variant of each

@@ -15,6 +15,7 @@ mod syntax;
 mod turns;
 mod verdicts;
 
+use super::graph_over::curves;
 use super::results::Results;
 use crate::error::LabError;
 pub use syntax::{escaped, fenced, table};
@@ -51,8 +52,8 @@ pub(super) fn readme(results: &Results) -> Result<String, LabError> {
 
 fn pictures(results: &Results) -> String {
     let graph = format!("![{}](graph.png)\n", escaped(results.title()));
-    match &results.campaign.experiment.analysis.axis {
-        Some(axis) => format!("{graph}\n![By {}](curves.png)\n", escaped(axis)),
+    match curves(results) {
+        Some(curves) => format!("{graph}\n![By {}](curves.png)\n", escaped(&curves.x_label)),
         None => graph,
     }
 }
