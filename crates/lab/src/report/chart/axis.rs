@@ -45,6 +45,13 @@ pub(super) fn mark(value: f64) -> String {
     format!("{}{suffix}", figure.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// Formats a whole number: with a suffix if that is exact, else with all its digits.
+pub(super) fn whole(number: u64) -> String {
+    let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
+    let exact = units.into_iter().find(|(unit, _)| number >= *unit && number.is_multiple_of(unit / 100));
+    exact.map_or_else(|| number.to_string(), |_| mark(number as f64))
+}
+
 /// Formats a measured value with a suffix for its thousands and two decimals: 22.60M.
 pub(super) fn measured(value: f64) -> String {
     let (figure, suffix) = scaled(value);
@@ -99,6 +106,9 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(mark(value), text);
         }
+        let places = [64, 1_000, 1_001, 1_514, 1_500, 65_536, 1_048_576, 2_500_000];
+        let texts = ["64", "1k", "1001", "1514", "1.5k", "65536", "1048576", "2.5M"];
+        assert_eq!(places.map(whole), texts);
         assert_eq!(measured(22_598_881.0), "22.60M");
         assert_eq!(measured(999_999.0), "1.00M");
     }

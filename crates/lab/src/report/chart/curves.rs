@@ -1,25 +1,21 @@
 //! A graph of curves: medians along a logarithmic axis, with whiskers from minimum to maximum.
 
-use plotters::style::RGBColor;
+use std::collections::BTreeSet;
 
 use super::axis::{self, Axis};
 use super::bars::Bar;
-use super::labels::TextBlock;
-use super::legend::add_names;
-use super::page::{AXIS_LABEL, EDGE, Mark, TICK};
-use super::scene::{Align, Edges, HEIGHT, INK, Scene, Shape, Text, WIDTH};
-use super::text::{Breaks, line_height, register, wrap};
+use super::frame::{AXIS, BELOW_AXIS, CurveFrame, GRID};
+use super::page::{EDGE, Mark, TICK};
+use super::scene::{Align, Edges, Scene, Shape};
+use super::text::{line_height, width};
 
-pub(super) const AXIS: RGBColor = RGBColor(0x80, 0x80, 0x80);
-pub(super) const GRID: RGBColor = RGBColor(0xe2, 0xe2, 0xe2);
-pub(super) const TITLE: u32 = 46;
-pub(super) const NOTE: u32 = 25;
-pub(super) const AXIS_ROOM: i32 = 190;
 /// Half the side of the square at a point, and half the width of a whisker's ends.
 const POINT: i32 = 7;
 /// The plot ends this much above the highest point, and at its sides this far from the first and the last one.
 const HEADROOM: f64 = 1.05;
 const BESIDE: i32 = 60;
+/// Least distance of two figures on the lower axis.
+const BETWEEN_FIGURES: i32 = 12;
 
 /// The content of the graph.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,34 +72,23 @@ impl Curves {
     }
 
     pub(super) fn scene(&self) -> Result<Scene, String> {
-        register()?;
-        let mut scene = Scene { width: WIDTH, height: HEIGHT, shapes: Vec::new(), texts: Vec::new() };
-        let top = self.head(&mut scene)?;
-        let bottom = self.foot(&mut scene)?;
-        let scales = self.scales((AXIS_ROOM, top, WIDTH - 2 * EDGE, bottom));
-        self.axes(&mut scene, &scales);
+        let (mut scene, plot) = self.frame().scene(2 * EDGE)?;
+        let scales = self.scales(plot);
+        self.axes(&mut scene, &scales)?;
         for (curve, mark) in self.curves.iter().zip(Mark::all()) {
             line(&mut scene, &scales, curve, mark);
         }
         Ok(scene)
     }
 
-    /// Adds title and legend; returns the top of the plot.
-    fn head(&self, scene: &mut Scene) -> Result<i32, String> {
-        let below = stack(scene, &set(&self.title, TITLE)?, EDGE) + EDGE / 2;
-        let names = self.curves.iter().map(|curve| curve.name.as_str());
-        let names: Vec<(&str, Mark)> = names.zip(Mark::all()).collect();
-        Ok(add_names(scene, &names, below)? + line_height(TICK))
-    }
-
-    /// Adds the notes; returns the bottom of the plot.
-    fn foot(&self, scene: &mut Scene) -> Result<i32, String> {
-        let notes = set(&self.notes, NOTE)?;
-        let top = scene.height - EDGE - notes.height();
-        stack(scene, &notes, top);
-        let label = top - EDGE / 2 - line_height(AXIS_LABEL);
-        scene.text(&self.x_label, (scene.width / 2, label), AXIS_LABEL, Align::Middle);
-        Ok(label - line_height(TICK) - EDGE / 2)
+    fn frame(&self) -> CurveFrame<'_> {
+        CurveFrame {
+            title: &self.title,
+            names: self.curves.iter().map(|curve| curve.name.as_str()).collect(),
+            y_label: &self.y_label,
+            x_label: &self.x_label,
+            notes: &self.notes,
+        }
     }
 
     fn scales(&self, plot: Edges) -> Scales {
@@ -114,33 +99,35 @@ impl Curves {
         Scales { plot, axis: Axis::reaching(highest * HEADROOM), ends }
     }
 
-    fn axes(&self, scene: &mut Scene, scales: &Scales) {
+    fn axes(&self, scene: &mut Scene, scales: &Scales) -> Result<(), String> {
         let (left, top, right, bottom) = scales.plot;
         for mark in scales.axis.marks() {
             let y = scales.y(mark);
             scene.shapes.push(Shape::Line { from: (left, y), to: (right, y), colour: GRID, width: 1 });
             scene.text(&axis::mark(mark), (left - 14, y - line_height(TICK) / 2), TICK, Align::Right);
         }
-        let mut places: Vec<u64> =
-            self.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
-        places.sort_unstable();
-        places.dedup();
-        for place in places {
-            let x = scales.x(place);
-            scene.shapes.push(Shape::Line { from: (x, bottom), to: (x, bottom + 8), colour: AXIS, width: 2 });
-            scene.text(&axis::mark(place as f64), (x, bottom + 10), TICK, Align::Middle);
-        }
+        self.places(scene, scales)?;
         for to in [(left, top), (right, bottom)] {
             scene.shapes.push(Shape::Line { from: (left, bottom), to, colour: AXIS, width: 2 });
         }
-        left_label(scene, &self.y_label, (top + bottom) / 2);
+        Ok(())
     }
-}
 
-/// Adds the label of the left axis, upright, around this height.
-pub(super) fn left_label(scene: &mut Scene, text: &str, y: i32) {
-    let (text, x) = (text.to_owned(), EDGE + AXIS_LABEL as i32 / 2);
-    scene.texts.push(Text { text, x, y, size: AXIS_LABEL, colour: INK, align: Align::Middle, upright: true });
+    /// Marks every place of a point, and names those whose figure does not touch the one before.
+    fn places(&self, scene: &mut Scene, scales: &Scales) -> Result<(), String> {
+        let (bottom, mut free) = (scales.plot.3, 0);
+        let points = self.curves.iter().flat_map(|curve| &curve.points);
+        for place in points.map(|(place, _)| *place).collect::<BTreeSet<u64>>() {
+            let (x, figure) = (scales.x(place), axis::whole(place));
+            scene.shapes.push(Shape::Line { from: (x, bottom), to: (x, bottom + 8), colour: AXIS, width: 2 });
+            let half = width(&figure, TICK)? / 2 + 1;
+            if x - half >= free {
+                scene.text(&figure, (x, bottom + BELOW_AXIS), TICK, Align::Middle);
+                free = x + half + BETWEEN_FIGURES;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn line(scene: &mut Scene, scales: &Scales, curve: &Curve, mark: Mark) {
@@ -163,19 +150,6 @@ fn line(scene: &mut Scene, scales: &Scales, curve: &Curve, mark: Mark) {
         let (x, y) = (scales.x(*place), scales.y(bar.median));
         scene.shapes.extend(mark.shapes((x - POINT, y - POINT, x + POINT, y + POINT)));
     }
-}
-
-pub(super) fn set(text: &str, size: u32) -> Result<TextBlock, String> {
-    Ok(TextBlock { lines: wrap(text, size, WIDTH - 2 * EDGE, Breaks::Spaces)?, size })
-}
-
-/// Adds centred lines; returns their lower edge.
-pub(super) fn stack(scene: &mut Scene, block: &TextBlock, top: i32) -> i32 {
-    for (row, line) in (0..).zip(&block.lines) {
-        let at = (scene.width / 2, top + row * line_height(block.size));
-        scene.text(line, at, block.size, Align::Middle);
-    }
-    top + block.height()
 }
 
 #[cfg(test)]
@@ -212,6 +186,14 @@ mod tests {
         assert_eq!(points[1].0 - points[0].0, points[2].0 - points[1].0, "a hundred times as far each");
         assert!(points[0].1 < points[1].1 && points[1].1 < points[2].1, "lower rates are lower");
         assert!(points.iter().all(|(x, y)| (0..scene.width).contains(x) && (0..scene.height).contains(y)));
+    }
+
+    #[test]
+    fn places_that_are_near_have_one_figure() {
+        let curves = drawn([60, 62, 64, 1514].map(|place| (place, bar(1e6))).into());
+        let texts: Vec<String> = curves.scene().unwrap().texts.into_iter().map(|text| text.text).collect();
+        let figures = ["60", "62", "64", "1514"].map(|figure| texts.iter().any(|text| text == figure));
+        assert_eq!(figures, [true, false, false, true]);
     }
 
     #[test]

@@ -4,16 +4,18 @@
 use plotters::style::RGBColor;
 
 use super::axis;
-use super::curves::{AXIS, AXIS_ROOM, GRID, NOTE, TITLE, left_label, set, stack};
-use super::legend::add_names;
-use super::page::{AXIS_LABEL, EDGE, FAMILIES, Mark, TICK, pale};
-use super::scene::{Align, Edges, HEIGHT, Scene, Shape, WIDTH};
-use super::text::{line_height, register};
+use super::frame::{AXIS, BELOW_AXIS, CurveFrame, GRID};
+use super::page::{EDGE, Mark, TICK, light};
+use super::scene::{Align, Edges, Scene, Shape};
+use super::text::line_height;
 
 /// The least value that is not nothing.
 const LEAST: f64 = 1e-3;
-/// Marks of each power of ten.
+/// Marks of each power of ten, of which the first is enough where there is no room for all.
 const MARKS: [f64; 3] = [1.0, 2.0, 5.0];
+/// Half the side of a square on a curve, and the least distance of two.
+const POINT: i32 = 8;
+const BETWEEN_MARKS: i32 = 120;
 
 /// The content of the graph.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +36,7 @@ pub struct Distribution {
     pub name: String,
     /// Shares from 0, below 1 and rising, with the value that so many do not exceed.
     pub points: Vec<(f64, f64)>,
-    /// What is drawn beside it in a pale tint of its colour; may be empty.
+    /// What is drawn beside it in a light tint of its colour; may be empty.
     pub reference: Vec<(f64, f64)>,
 }
 
@@ -62,10 +64,18 @@ impl DistributionScales {
                 as i32
     }
 
+    fn places(&self, points: &[(f64, f64)]) -> Vec<(i32, i32)> {
+        points.iter().map(|(share, value)| (self.x(*share), self.y(*value))).collect()
+    }
+
     /// The values that have a mark.
     fn marks(&self) -> Vec<f64> {
         let (low, high) = self.ends;
-        let all = (low as i32..=high as i32).flat_map(|power| MARKS.map(|factor| factor * 10f64.powi(power)));
+        let (_, top, _, bottom) = self.plot;
+        let nearest = f64::from(bottom - top) / (high - low) * MARKS[1].log10();
+        let shown = if nearest < f64::from(line_height(TICK)) { &MARKS[..1] } else { &MARKS };
+        let powers = low as i32..=high as i32;
+        let all = powers.flat_map(|power| shown.iter().map(move |factor| factor * 10f64.powi(power)));
         all.filter(|value| value.log10() <= high + 1e-9).collect()
     }
 }
@@ -81,39 +91,30 @@ impl Distributions {
         self.scene()?.png()
     }
 
-    fn scene(&self) -> Result<Scene, String> {
-        register()?;
-        let mut scene = Scene { width: WIDTH, height: HEIGHT, shapes: Vec::new(), texts: Vec::new() };
-        let top = self.head(&mut scene)?;
-        let bottom = self.foot(&mut scene)?;
-        let scales = self.scales((AXIS_ROOM, top, WIDTH - 3 * EDGE, bottom));
-        self.axes(&mut scene, &scales);
-        let coloured = || self.curves.iter().zip(FAMILIES.into_iter().cycle());
-        for (curve, colour) in coloured() {
-            line(&mut scene, &scales, &curve.reference, pale(colour), 2);
+    pub(super) fn scene(&self) -> Result<Scene, String> {
+        let (mut scene, plot) = self.frame().scene(3 * EDGE)?;
+        let scales = self.scales(plot);
+        axes(&mut scene, &scales);
+        let marked = || self.curves.iter().zip(Mark::all());
+        for (curve, mark) in marked() {
+            line(&mut scene, &scales.places(&curve.reference), light(mark.colour), 2);
         }
-        for (curve, colour) in coloured() {
-            line(&mut scene, &scales, &curve.points, colour, 4);
+        for (curve, mark) in marked() {
+            let places = scales.places(&curve.points);
+            line(&mut scene, &places, mark.colour, 4);
+            add_marks(&mut scene, &places, mark);
         }
         Ok(scene)
     }
 
-    /// Adds title and legend; returns the top of the plot.
-    fn head(&self, scene: &mut Scene) -> Result<i32, String> {
-        let below = stack(scene, &set(&self.title, TITLE)?, EDGE) + EDGE / 2;
-        let names = self.curves.iter().map(|curve| curve.name.as_str());
-        let names: Vec<(&str, Mark)> = names.zip(FAMILIES.into_iter().cycle().map(Mark::solid)).collect();
-        Ok(add_names(scene, &names, below)? + line_height(TICK))
-    }
-
-    /// Adds the notes; returns the bottom of the plot.
-    fn foot(&self, scene: &mut Scene) -> Result<i32, String> {
-        let notes = set(&self.notes, NOTE)?;
-        let top = scene.height - EDGE - notes.height();
-        stack(scene, &notes, top);
-        let label = top - EDGE / 2 - line_height(AXIS_LABEL);
-        scene.text(&self.x_label, (scene.width / 2, label), AXIS_LABEL, Align::Middle);
-        Ok(label - line_height(TICK) - EDGE / 2)
+    fn frame(&self) -> CurveFrame<'_> {
+        CurveFrame {
+            title: &self.title,
+            names: self.curves.iter().map(|curve| curve.name.as_str()).collect(),
+            y_label: &self.y_label,
+            x_label: &self.x_label,
+            notes: &self.notes,
+        }
     }
 
     fn scales(&self, plot: Edges) -> DistributionScales {
@@ -124,23 +125,22 @@ impl Distributions {
         let nines = points().map(|(share, _)| -(1.0 - share).log10()).fold(1.0, f64::max).ceil();
         DistributionScales { plot, nines, ends: if low < f64::MAX { (low, high) } else { (0.0, 1.0) } }
     }
+}
 
-    fn axes(&self, scene: &mut Scene, scales: &DistributionScales) {
-        let (left, top, right, bottom) = scales.plot;
-        for mark in scales.marks() {
-            let y = scales.y(mark);
-            scene.shapes.push(Shape::Line { from: (left, y), to: (right, y), colour: GRID, width: 1 });
-            scene.text(&label(mark), (left - 14, y - line_height(TICK) / 2), TICK, Align::Right);
-        }
-        for nines in 0..=scales.nines as i32 {
-            let x = scales.x(1.0 - 10f64.powi(-nines));
-            scene.shapes.push(Shape::Line { from: (x, top), to: (x, bottom + 8), colour: GRID, width: 1 });
-            scene.text(&share(nines), (x, bottom + 10), TICK, Align::Middle);
-        }
-        for to in [(left, top), (right, bottom)] {
-            scene.shapes.push(Shape::Line { from: (left, bottom), to, colour: AXIS, width: 2 });
-        }
-        left_label(scene, &self.y_label, (top + bottom) / 2);
+fn axes(scene: &mut Scene, scales: &DistributionScales) {
+    let (left, top, right, bottom) = scales.plot;
+    for mark in scales.marks() {
+        let y = scales.y(mark);
+        scene.shapes.push(Shape::Line { from: (left, y), to: (right, y), colour: GRID, width: 1 });
+        scene.text(&label(mark), (left - 14, y - line_height(TICK) / 2), TICK, Align::Right);
+    }
+    for nines in 0..=scales.nines as i32 {
+        let x = scales.x(1.0 - 10f64.powi(-nines));
+        scene.shapes.push(Shape::Line { from: (x, top), to: (x, bottom + 8), colour: GRID, width: 1 });
+        scene.text(&share(nines), (x, bottom + BELOW_AXIS), TICK, Align::Middle);
+    }
+    for to in [(left, top), (right, bottom)] {
+        scene.shapes.push(Shape::Line { from: (left, bottom), to, colour: AXIS, width: 2 });
     }
 }
 
@@ -155,11 +155,20 @@ fn share(nines: i32) -> String {
     format!("{:.decimals$} %", (1.0 - 10f64.powi(-nines)) * 100.0)
 }
 
-fn line(scene: &mut Scene, scales: &DistributionScales, points: &[(f64, f64)], colour: RGBColor, width: i32) {
-    let places: Vec<(i32, i32)> =
-        points.iter().map(|(share, value)| (scales.x(*share), scales.y(*value))).collect();
+fn line(scene: &mut Scene, places: &[(i32, i32)], colour: RGBColor, width: i32) {
     let lines = places.windows(2).map(|pair| Shape::Line { from: pair[0], to: pair[1], colour, width });
     scene.shapes.extend(lines);
+}
+
+/// Adds squares to a curve that its colour does not name, and to one of a single point, which has no line.
+fn add_marks(scene: &mut Scene, places: &[(i32, i32)], mark: Mark) {
+    let mut next = i32::MIN;
+    for (x, y) in places.iter().copied().filter(|_| mark.is_hollow || places.len() == 1) {
+        if x >= next {
+            scene.shapes.extend(mark.shapes((x - POINT, y - POINT, x + POINT, y + POINT)));
+            next = x + BETWEEN_MARKS;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -219,6 +228,36 @@ mod tests {
         assert_ne!(ends[0].0, ends[59].0);
         assert!(ends[..30].is_sorted_by(|before, after| before.1.0 < after.1.0 && before.1.1 >= after.1.1));
         assert!(ends.iter().all(|(_, (x, y))| (0..scene.width).contains(x) && (0..scene.height).contains(y)));
+    }
+
+    fn squares(scene: &Scene) -> usize {
+        scene
+            .shapes
+            .iter()
+            .filter(|shape| matches!(shape, Shape::Box { edges, .. } if edges.2 - edges.0 == 2 * POINT))
+            .count()
+    }
+
+    #[test]
+    fn a_single_point_is_drawn() {
+        let mut drawing = drawn(&[("one", 1.0)]);
+        assert_eq!(squares(&drawing.scene().unwrap()), 0);
+        drawing.curves[0].points.truncate(1);
+        assert_eq!(squares(&drawing.scene().unwrap()), 1);
+    }
+
+    #[test]
+    fn curves_beyond_the_colours_have_squares() {
+        assert_eq!(squares(&drawn(&[("one", 1.0); 8]).scene().unwrap()), 0);
+        assert!(squares(&drawn(&[("one", 1.0); 9]).scene().unwrap()) > 5);
+    }
+
+    #[test]
+    fn a_reference_is_no_line_of_the_grid() {
+        for mark in Mark::all().take(8) {
+            let RGBColor(red, green, blue) = light(mark.colour);
+            assert!([red, green, blue].into_iter().min().unwrap() + 20 < GRID.0, "{mark:?}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use plotters::style::RGBColor;
 
 use super::bars::Chart;
 use super::labels::{Labels, TextBlock};
-use super::page::{EDGE, Page, TICK};
+use super::page::{EDGE, LOWEST_PLOT, Page, TICK};
 use super::scene::{HEIGHT, INK, Scene, WIDTH};
 use super::text::{Breaks, SMALLEST, line_height, register, width, wrap};
 use super::{legend, plot};
@@ -14,8 +14,6 @@ const TITLE: u32 = 46;
 const NOTE: u32 = 25;
 const BETWEEN_LABELS: i32 = 16;
 const AXIS_ROOM: i32 = 190;
-/// The least height of the plot; the picture grows if its texts leave less.
-const LOWEST_PLOT: i32 = 480;
 
 pub(super) fn layout(chart: &Chart) -> Result<Scene, String> {
     register()?;
@@ -24,7 +22,7 @@ pub(super) fn layout(chart: &Chart) -> Result<Scene, String> {
         Ok::<_, String>(TextBlock { lines: wrap(text, size, whole - 2 * EDGE, Breaks::Spaces)?, size })
     };
     let (title, notes) = (set(&chart.title, TITLE)?, set(&chart.notes, NOTE)?);
-    let scene = Scene { width: whole, height: HEIGHT, shapes: Vec::new(), texts: Vec::new() };
+    let scene = Scene::new(whole);
     let mut page = Page { scene, chart, plot: (AXIS_ROOM, 0, whole - right_margin(chart), 0) };
     page.plot.1 = page.head(&title)?;
     let below = EDGE / 2 + labels.height() + 2 * EDGE / 3 + notes.height() + EDGE;

@@ -1,7 +1,7 @@
 //! The legend above the plot: a square and a name for each family, and for the extensions of the bars.
 
 use super::bars::Chart;
-use super::page::{EDGE, FAMILIES, Mark, PALE, Page};
+use super::page::{EDGE, Mark, PALE, Page};
 use super::scene::{Align, Scene};
 use super::text::{line_height, width};
 
@@ -14,9 +14,8 @@ const BETWEEN_NAMES: i32 = 48;
 fn entries(chart: &Chart) -> Vec<(&str, Mark)> {
     let several = chart.families.len() > 1;
     let families = chart.families.iter().filter(|_| several).map(String::as_str);
-    let extension = chart.extension.as_deref().map(|name| (name, PALE));
-    let coloured = families.zip(FAMILIES.into_iter().cycle()).chain(extension);
-    coloured.map(|(name, colour)| (name, Mark::solid(colour))).collect()
+    let extension = chart.extension.as_deref().map(|name| (name, Mark::solid(PALE)));
+    families.zip(Mark::all()).chain(extension).collect()
 }
 
 /// Whether the legend has nothing to say.
@@ -26,7 +25,12 @@ pub(super) fn is_empty(chart: &Chart) -> bool {
 
 /// Returns the width of the widest entry.
 pub(super) fn widest_entry(chart: &Chart) -> Result<i32, String> {
-    let names = entries(chart).into_iter().map(|(name, _)| width(name, SIZE));
+    widest(&entries(chart))
+}
+
+/// Returns the width of the widest of these names with its square.
+pub(super) fn widest(names: &[(&str, Mark)]) -> Result<i32, String> {
+    let names = names.iter().map(|(name, _)| width(name, SIZE));
     let widest = names.collect::<Result<Vec<_>, _>>()?.into_iter().fold(0, i32::max);
     Ok(SWATCH + AFTER_SWATCH + widest)
 }

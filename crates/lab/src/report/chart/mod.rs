@@ -9,6 +9,7 @@ mod axis;
 mod bars;
 mod curves;
 mod distributions;
+mod frame;
 mod labels;
 mod layout;
 mod legend;

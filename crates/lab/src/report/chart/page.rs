@@ -7,8 +7,7 @@ use super::labels::TextBlock;
 use super::scene::{Align, Edges, INK, Scene, Shape, Text};
 use super::text::{SMALLEST, line_height, width};
 
-/// Readers with any colour vision can tell these apart, also in grey.
-pub(super) const FAMILIES: [RGBColor; 8] = [
+const COLOURS: [RGBColor; 8] = [
     RGBColor(0x2f, 0x8f, 0x5b),
     RGBColor(0x4a, 0x6f, 0xc4),
     RGBColor(0xe0, 0x8a, 0x2c),
@@ -18,6 +17,7 @@ pub(super) const FAMILIES: [RGBColor; 8] = [
     RGBColor(0x8a, 0x5a, 0x3c),
     RGBColor(0x2b, 0xa3, 0xb5),
 ];
+
 /// A square that stands for a name, in the legend and at the points of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Mark {
@@ -30,9 +30,9 @@ impl Mark {
         Mark { colour, is_hollow: false }
     }
 
-    /// Hollow ones follow the solid ones, so that twice as many curves as there are colours can be told apart.
+    /// Hollow ones follow the solid ones, so that twice as many names as there are colours can be told apart.
     pub(super) fn all() -> impl Iterator<Item = Mark> {
-        let kind = |is_hollow| FAMILIES.map(|colour| Mark { colour, is_hollow });
+        let kind = |is_hollow| COLOURS.map(|colour| Mark { colour, is_hollow });
         [false, true].into_iter().flat_map(kind).cycle()
     }
 
@@ -41,7 +41,8 @@ impl Mark {
         let (left, top, right, bottom) = edges;
         let rim = ((right - left) / 4).max(2);
         let inner = (left + rim, top + rim, right - rim, bottom - rim);
-        let hole = self.is_hollow.then_some(Shape::Box { edges: inner, colour: WHITE });
+        let has_hole = self.is_hollow && inner.0 < inner.2 && inner.1 < inner.3;
+        let hole = has_hole.then_some(Shape::Box { edges: inner, colour: WHITE });
         [Shape::Box { edges, colour: self.colour }].into_iter().chain(hole)
     }
 }
@@ -53,10 +54,21 @@ pub(super) const TICK: u32 = 27;
 /// Distance of texts from the edges of the picture.
 pub(super) const EDGE: i32 = 28;
 
+/// The least height of the plot; the picture grows if its texts leave less.
+pub(super) const LOWEST_PLOT: i32 = 480;
+
 /// A pale tint of a colour: dark text on it is readable.
-pub(super) fn pale(RGBColor(red, green, blue): RGBColor) -> RGBColor {
-    let tint = |part: u8| part / 4 + 191;
-    RGBColor(tint(red), tint(green), tint(blue))
+pub(super) fn pale(colour: RGBColor) -> RGBColor {
+    tint(colour, |part| part / 4 + 191)
+}
+
+/// A tint of a colour that is darker than any grid.
+pub(super) fn light(colour: RGBColor) -> RGBColor {
+    tint(colour, |part| part / 2 + 127)
+}
+
+fn tint(RGBColor(red, green, blue): RGBColor, part: fn(u8) -> u8) -> RGBColor {
+    RGBColor(part(red), part(green), part(blue))
 }
 
 /// The picture during its layout.

@@ -4,7 +4,7 @@ use plotters::style::RGBColor;
 
 use super::axis::{self, Axis, IMIX_BITS};
 use super::bars::{Bar, Chart};
-use super::page::{AXIS_LABEL, EDGE, FAMILIES, Page, TICK, pale};
+use super::page::{AXIS_LABEL, EDGE, Mark, Page, TICK, pale};
 use super::scene::{Align, Edges, INK, Shape};
 use super::text::{SMALLEST, line_height, width};
 
@@ -79,11 +79,10 @@ impl Page<'_> {
         let size = self.figure_size(wide)?;
         for (group, bars) in self.chart.groups.iter().enumerate() {
             let first = self.middle(group) - wide * families / 2;
-            for (family, bar) in bars.bars.iter().enumerate() {
-                let place = BarPlace { left: first + wide * family as i32, wide, size };
-                let colour = FAMILIES[family % FAMILIES.len()];
+            for ((family, bar), mark) in (0..).zip(&bars.bars).zip(Mark::all()) {
+                let place = BarPlace { left: first + wide * family, wide, size };
                 match bar {
-                    Some(bar) => self.bar(bar, axis, &place, colour),
+                    Some(bar) => self.bar(bar, axis, &place, mark),
                     None => self.missing(&place)?,
                 }
             }
@@ -103,16 +102,16 @@ impl Page<'_> {
         Ok(None)
     }
 
-    fn bar(&mut self, bar: &Bar, axis: &Axis, place: &BarPlace, colour: RGBColor) {
+    fn bar(&mut self, bar: &Bar, axis: &Axis, place: &BarPlace, mark: Mark) {
         let y = |value: f64| height_of(self.plot, value / axis.top);
         let (low, top, high) = (y(bar.min), y(bar.median), y(bar.max));
         let (left, right) = (place.left + 3, place.left + place.wide - 3);
         let (middle, reach) = (place.middle(), (place.wide / 8).clamp(2, 14));
         if let Some(extension) = bar.extension {
             let end = y(extension.min(axis.top)).min(top);
-            self.extension((left, end, right, top), extension > axis.top, pale(colour));
+            self.extension((left, end, right, top), extension > axis.top, pale(mark.colour));
         }
-        self.scene.shapes.push(Shape::Box { edges: (left, top, right, self.plot.3), colour });
+        self.scene.shapes.extend(mark.shapes((left, top, right, self.plot.3)));
         self.line((middle, low), (middle, high), INK, 2);
         for end in [low, high] {
             self.line((middle - reach, end), (middle + reach, end), INK, 2);

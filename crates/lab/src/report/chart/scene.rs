@@ -116,6 +116,11 @@ const SVG: Medium = Medium { scale: 1, ascent: 0.26 };
 const PNG: Medium = Medium { scale: OVERSAMPLING, ascent: 0.37 };
 
 impl Scene {
+    /// An empty picture of the usual height.
+    pub(super) fn new(width: i32) -> Scene {
+        Scene { width, height: HEIGHT, shapes: Vec::new(), texts: Vec::new() }
+    }
+
     /// Adds a level text.
     pub(super) fn text(&mut self, text: &str, (x, y): (i32, i32), size: u32, align: Align) {
         self.texts.push(Text { text: text.into(), x, y, size, colour: INK, align, upright: false });

@@ -3,7 +3,11 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::bars::{Bar, Chart, Group};
+use super::curves::{Curve, Curves};
+use super::distributions::{Distribution, Distributions};
+use super::page::Mark;
 use super::scene::{Align, Edges, HEIGHT, WIDTH};
+use super::scene::{Scene, Shape};
 
 fn bar(median: f64) -> Option<Bar> {
     Some(Bar { min: median * 0.96, median, max: median * 1.02, extension: None })
@@ -93,7 +97,10 @@ fn overlap(one: Edges, other: Edges) -> bool {
 
 /// Checks that every text is inside the canvas and that no two overlap.
 fn assert_apart(name: &str, chart: &Chart) {
-    let scene = chart.scene().expect("a scene");
+    assert_texts_apart(name, &chart.scene().expect("a scene"));
+}
+
+fn assert_texts_apart(name: &str, scene: &Scene) {
     let boxes: Vec<(Edges, &str)> =
         scene.texts.iter().map(|text| (text.edges().expect("a width"), text.text.as_str())).collect();
     for (index, (edges, text)) in boxes.iter().enumerate() {
@@ -171,6 +178,40 @@ fn the_picture_grows_with_its_texts() {
     assert!(scene.texts.iter().all(|text| !text.text.contains('…')));
 }
 
+/// The other graphs grow, too, and their marks and labels are apart.
+#[test]
+fn curves_and_distributions_grow_with_their_texts() {
+    let texts = || ("A title".repeat(30), "Packets per second forwarded".to_owned(), "Bytes".to_owned());
+    let notes = "conditions and more of them ".repeat(60);
+    let names: Vec<String> = (0..40).map(|n| format!("{n}: {}", LONG[7])).collect();
+    let points = |at: u64| (at, bar(1e6 * at as f64).expect("a bar"));
+    let curve = |name: &String| Curve { name: name.clone(), points: [60, 62, 64, 1514].map(points).into() };
+    let ((title, y_label, x_label), curves) = (texts(), names.iter().map(curve).collect());
+    let curves = Curves { title, y_label, x_label, notes: notes.clone(), curves }.scene().expect("a scene");
+    let points = vec![(0.0, 0.002), (0.999, 3e6)];
+    let one =
+        |name: &String| Distribution { name: name.clone(), points: points.clone(), reference: Vec::new() };
+    let ((title, y_label, x_label), shares) = (texts(), names.iter().map(one).collect());
+    let shares = Distributions { title, y_label, x_label, notes, curves: shares }.scene().expect("a scene");
+    for (name, scene) in [("curves", curves), ("distributions", shares)] {
+        assert!(scene.height > HEIGHT, "{name}");
+        assert_texts_apart(name, &scene);
+    }
+}
+
+/// More families than colours: the others are hollow, in the legend and as bars.
+#[test]
+fn fourteen_families_can_be_told_apart() {
+    let titles: Vec<String> = (0..14).map(|family| format!("family {family}")).collect();
+    let mut chart = chart(&LONG[..2], &titles.iter().map(String::as_str).collect::<Vec<_>>());
+    chart.groups.iter_mut().for_each(|group| group.bars.fill(bar(5e6)));
+    let scene = chart.scene().expect("a scene");
+    let boxes = scene.shapes.iter().filter(|shape| matches!(shape, Shape::Box { .. })).count();
+    assert_eq!(boxes, (14 + 6) * 3, "a legend and two groups, six holes in each");
+    let marks: Vec<Mark> = Mark::all().take(14).collect();
+    assert!(marks.iter().enumerate().all(|(at, mark)| !marks[..at].contains(mark)));
+}
+
 #[test]
 fn both_drawings_are_reproducible() {
     let chart = chart(&LONG[..2], &["IPv4"]);
@@ -186,7 +227,7 @@ fn the_right_axis_ends_above_the_bars() {
     let marks = scene.texts.iter().filter(|text| text.text.ends_with("Gb/s")).count();
     let plain = chart(&LONG[..3], &["IPv4", "IPv6"]).scene().unwrap();
     let all = plain.texts.iter().filter(|text| text.text.ends_with("Gb/s")).count();
-    let left = |scene: &super::scene::Scene| {
+    let left = |scene: &Scene| {
         scene.texts.iter().filter(|text| text.text.ends_with('M') && text.align == Align::Right).count()
     };
     assert!(marks < left(&scene), "{marks}");
