@@ -37,7 +37,7 @@ impl CurveFrame<'_> {
             let lines = wrap(text, size, across - 2 * EDGE, Breaks::Spaces)?;
             Ok::<_, String>(TextBlock { lines, size })
         };
-        let mut scene = Scene::new(across);
+        let mut scene = Scene::new(across, self.title, self.notes);
         let below_title = stack(&mut scene, &set(self.title, TITLE)?, EDGE) + EDGE / 2;
         let top = add_names(&mut scene, &names, below_title)? + line_height(TICK);
         let (label, notes) = (set(self.x_label, AXIS_LABEL)?, set(self.notes, NOTE)?);

@@ -22,7 +22,7 @@ pub(super) fn layout(chart: &Chart) -> Result<Scene, String> {
         Ok::<_, String>(TextBlock { lines: wrap(text, size, whole - 2 * EDGE, Breaks::Spaces)?, size })
     };
     let (title, notes) = (set(&chart.title, TITLE)?, set(&chart.notes, NOTE)?);
-    let scene = Scene::new(whole);
+    let scene = Scene::new(whole, &chart.title, &format!("{}: {}", chart.y_label, chart.notes));
     let mut page = Page { scene, chart, plot: (AXIS_ROOM, 0, whole - right_margin(chart), 0) };
     page.plot.1 = page.head(&title)?;
     let below = EDGE / 2 + labels.height() + 2 * EDGE / 3 + notes.height() + EDGE;

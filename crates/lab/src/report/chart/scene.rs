@@ -59,6 +59,9 @@ pub(super) struct Scene {
     /// Shapes in the order they are drawn.
     pub(super) shapes: Vec<Shape>,
     pub(super) texts: Vec<Text>,
+    /// What a screen reader reads, which cannot see the shapes.
+    title: String,
+    description: String,
 }
 
 impl Text {
@@ -117,8 +120,9 @@ const PNG: Medium = Medium { scale: OVERSAMPLING, ascent: 0.37 };
 
 impl Scene {
     /// An empty picture of the usual height.
-    pub(super) fn new(width: i32) -> Scene {
-        Scene { width, height: HEIGHT, shapes: Vec::new(), texts: Vec::new() }
+    pub(super) fn new(width: i32, title: &str, description: &str) -> Scene {
+        let (title, description) = (title.to_owned(), description.to_owned());
+        Scene { width, height: HEIGHT, shapes: Vec::new(), texts: Vec::new(), title, description }
     }
 
     /// Adds a level text.
@@ -130,7 +134,14 @@ impl Scene {
     pub(super) fn svg(&self) -> Result<String, String> {
         let mut svg = String::new();
         self.draw(SVGBackend::with_string(&mut svg, (self.width as u32, self.height as u32)), &SVG)?;
-        Ok(svg)
+        Ok(self.described(&svg))
+    }
+
+    /// Adds title and description behind the first tag of the document.
+    fn described(&self, svg: &str) -> String {
+        let (tag, rest) = svg.split_once('>').unwrap_or((svg, ""));
+        let [title, description] = [&self.title, &self.description].map(|text| escaped(text));
+        format!("{tag} role=\"img\">\n<title>{title}</title>\n<desc>{description}</desc>{rest}")
     }
 
     /// Draws the picture as a PNG file.
@@ -181,6 +192,10 @@ impl Scene {
         writer.finish()?;
         Ok(file)
     }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Reduces the picture to rows of `width` pixels: each pixel is the mean of the square of pixels it was drawn as.

@@ -213,6 +213,17 @@ fn fourteen_families_can_be_told_apart() {
 }
 
 #[test]
+fn a_screen_reader_has_a_title_and_a_description() {
+    let mut chart = chart(&LONG[..1], &["IPv4"]);
+    chart.title = "a < b & c".into();
+    let svg = chart.svg().expect("a drawing");
+    let document = roxmltree::Document::parse(&svg).expect("a document");
+    let text = |tag| document.descendants().find(|node| node.has_tag_name(tag)).and_then(|node| node.text());
+    assert_eq!((document.root_element().attribute("role"), text("title")), (Some("img"), Some("a < b & c")));
+    assert!(text("desc").is_some_and(|notes| notes.contains("5000 flows")));
+}
+
+#[test]
 fn both_drawings_are_reproducible() {
     let chart = chart(&LONG[..2], &["IPv4"]);
     assert_eq!(chart.svg().unwrap(), chart.svg().unwrap());
