@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cells::CellRuns;
-use super::number::grouped;
+use super::number::{grouped, ratio};
 use super::results::Results;
 use crate::validity::Validity;
 
@@ -157,9 +157,7 @@ fn numbered(notes: &mut Vec<String>, note: &String) -> usize {
 
 /// Formats a value in millions with at least three digits.
 fn millions(value: f64) -> String {
-    let millions = value / 1e6;
-    let digits = if millions >= 100.0 { 0 } else { 1 + usize::from(millions < 10.0) };
-    format!("{millions:.digits$}")
+    ratio(value / 1e6)
 }
 
 #[cfg(test)]
@@ -199,7 +197,8 @@ mod tests {
 
     #[test]
     fn figures_keep_the_digits_that_matter() {
-        assert_eq!([1.5e9, 99.94e6, 9.994e6, 5e5].map(millions), ["1500", "99.9", "9.99", "0.50"]);
+        assert_eq!([1.5e9, 99.94e6, 9.994e6, 5e5].map(millions), ["1500", "99.9", "9.99", "0.500"]);
+        assert_eq!([149_278.0, 4_000.0, 0.0].map(millions), ["0.149", "0.00400", "0"]);
     }
 
     #[test]
