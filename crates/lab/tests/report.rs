@@ -596,7 +596,23 @@ fn rates_of_zero_are_not_judged() {
     let made = report_of(&with_rate(0.0));
     let line = &made.verdict_lines()[0];
     assert!(line.contains("r368766 with the patch has a rate of zero, so there is no ratio"), "{line}");
+    assert!(made.overview(&[]).unwrap().contains("rate of zero"));
     assert_eq!(made.status(), INCOMPLETE);
+}
+
+/// Its rates are multiples of the baseline's, because the families count different things.
+#[test]
+fn a_variant_whose_baseline_has_no_rate_is_not_called_invalid_in_the_graph() {
+    let one = "families = [{ name = \"inet\", title = \"IPv4\" }, \"inet6\"]";
+    let families =
+        "families = [{ name = \"inet\", title = \"IPv4\", metric = \"requests-per-second\" }, \"inet6\"]";
+    let text = EXPERIMENT.replace(one, families).replace("rate = 1000000.0", "rate = 0.0");
+    let folder = tempfile::tempdir().unwrap();
+    measured(&text, folder.path(), &mut MockBench::default());
+    report(folder.path()).unwrap().write(folder.path()).unwrap();
+    let svg = fs::read_to_string(folder.path().join("graph.svg")).unwrap();
+    assert!(svg.contains("no scale: the baseline has no rate") && svg.contains("rate of zero"), "{svg}");
+    assert!(!svg.contains("no valid run"));
 }
 
 /// The other three blocks of the family would say that the variant is faster.

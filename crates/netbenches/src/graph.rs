@@ -16,8 +16,9 @@ pub(crate) fn chart(import: &Import) -> Chart {
     }
     let bar = |variant: &str, family: &str| {
         let of = |series: &&Series| series.variant == variant && series.family == family;
-        let described = Description::of(&import.series.iter().find(of)?.values)?;
-        Some(Bar { min: described.min, median: described.median, max: described.max, extension: None })
+        let series = import.series.iter().find(of).ok_or("not measured")?;
+        let described = Description::of(&series.values).ok_or("no valid run")?;
+        Ok(Bar { min: described.min, median: described.median, max: described.max, extension: None })
     };
     let group = |variant: &&str| Group {
         label: if variant.is_empty() { "all".into() } else { (*variant).into() },

@@ -36,6 +36,8 @@ pub(super) struct CellRuns {
     pub(super) made: usize,
     /// Number of runs that were not the first of their block.
     pub(super) repeated: usize,
+    /// Number of valid panels in which the variant counted nothing, so that it has no value there.
+    pub(super) without_rate: usize,
     /// Number of invalid runs by reason; a run may have several reasons. In a campaign of panels, those in which the
     /// variant took no turns.
     pub(super) invalid: BTreeMap<Validity, usize>,
@@ -63,6 +65,7 @@ impl CellRuns {
             losses: Vec::new(),
             made: runs.len(),
             repeated: runs.iter().filter(|run| run.attempt > 0).count(),
+            without_rate: 0,
             invalid: counted(reasons),
             counters: medians(valid.iter().map(|run| &run.counters)),
         }
@@ -74,6 +77,7 @@ impl CellRuns {
             .iter()
             .filter_map(|panel| RatedPanel::of(panel, cell.variant, family.speed?))
             .collect();
+        let took_turns = family.panels.iter().filter(|panel| panel.has(cell.variant)).count();
         let member = |record: &&'_ PanelRecord| record.members.get(cell.variant).cloned();
         let valid = records.iter().filter(|record| record.is_valid());
         let members: Vec<MemberRecord> = valid.filter_map(member).collect();
@@ -87,6 +91,7 @@ impl CellRuns {
             losses: counters().filter_map(loss).collect(),
             made: records.len(),
             repeated: records.iter().filter(|record| record.attempt > 0).count(),
+            without_rate: took_turns.saturating_sub(rated.len()),
             invalid: counted(records.iter().filter_map(member).filter_map(|member| member.set_aside)),
             counters: medians(counters()),
         }
@@ -113,6 +118,15 @@ impl CellRuns {
     /// The median part of what was offered that was lost.
     pub(super) fn loss(&self) -> Option<f64> {
         median(&self.losses)
+    }
+
+    /// Why there is no value.
+    pub(super) fn absence(&self) -> &'static str {
+        match self {
+            Self { made: 0, .. } => "not run",
+            Self { without_rate: 1.., .. } => "rate of zero",
+            _ => "no valid run",
+        }
     }
 
     /// Whether the variant took no turns in any panel.

@@ -51,9 +51,10 @@ fn runs_per_bar(results: &Results) -> String {
 
 fn group(results: &Results, variant: usize, label: &str) -> Group {
     let bar = |cell: &CellRuns| {
-        let (runs, unit) = (cell.description()?, unit(results, cell.cell.family)?);
+        let runs = cell.description().ok_or_else(|| cell.absence())?;
+        let unit = unit(results, cell.cell.family).ok_or("no scale: the baseline has no rate")?;
         let [min, median, max] = [runs.min, runs.median, runs.max].map(|rate| rate / unit);
-        Some(Bar { min, median, max, extension: cell.share().map(|share| share / unit) })
+        Ok(Bar { min, median, max, extension: cell.share().map(|share| share / unit) })
     };
     Group { label: label.into(), bars: results.judged.cells.of_variant(variant).map(bar).collect() }
 }

@@ -128,7 +128,7 @@ fn cell_text(results: &Results, cell: &CellRuns, notes: &mut Vec<String>) -> Str
     }
     let reasons: Vec<&str> = cell.invalid.keys().map(|reason| reason.name()).collect();
     if reasons.is_empty() {
-        return "not run".into();
+        return cell.absence().into();
     }
     // Only a subject that is wrong or that refused its settings logs the reason.
     let logged =

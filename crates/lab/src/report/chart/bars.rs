@@ -23,8 +23,8 @@ pub struct Chart {
 pub struct Group {
     /// The text under the bars.
     pub label: String,
-    /// One entry for each family; `None` if the cell has no valid run.
-    pub bars: Vec<Option<Bar>>,
+    /// One entry for each family: a bar, or the reason why there is none.
+    pub bars: Vec<Result<Bar, &'static str>>,
 }
 
 /// A bar to the median with a whisker from the minimum to the maximum.

@@ -82,8 +82,8 @@ impl Page<'_> {
             for ((family, bar), mark) in (0..).zip(&bars.bars).zip(Mark::all()) {
                 let place = BarPlace { left: first + wide * family, wide, size };
                 match bar {
-                    Some(bar) => self.bar(bar, axis, &place, mark),
-                    None => self.missing(&place)?,
+                    Ok(bar) => self.bar(bar, axis, &place, mark),
+                    Err(reason) => self.missing(&place, reason)?,
                 }
             }
         }
@@ -132,11 +132,10 @@ impl Page<'_> {
     }
 
     /// Marks the place of a bar that is missing.
-    fn missing(&mut self, place: &BarPlace) -> Result<(), String> {
-        let text = "no valid run";
+    fn missing(&mut self, place: &BarPlace, reason: &str) -> Result<(), String> {
         if line_height(SMALLEST) <= place.wide {
-            let middle = self.plot.3 - EDGE - width(text, SMALLEST)? / 2;
-            self.upright(text, place.middle(), middle, SMALLEST);
+            let middle = self.plot.3 - EDGE - width(reason, SMALLEST)? / 2;
+            self.upright(reason, place.middle(), middle, SMALLEST);
         } else {
             let (middle, bottom, reach) = (place.middle(), self.plot.3 - 10, place.wide / 3);
             self.line((middle - reach, bottom - 2 * reach), (middle + reach, bottom), INK, 1);

@@ -9,8 +9,8 @@ use super::page::Mark;
 use super::scene::{Align, Edges, HEIGHT, WIDTH};
 use super::scene::{Scene, Shape};
 
-fn bar(median: f64) -> Option<Bar> {
-    Some(Bar { min: median * 0.96, median, max: median * 1.02, extension: None })
+fn bar(median: f64) -> Result<Bar, &'static str> {
+    Ok(Bar { min: median * 0.96, median, max: median * 1.02, extension: None })
 }
 
 /// A chart of `labels`, with as many families as each group has bars.
@@ -64,9 +64,9 @@ const LOOKUPS: [&str; 12] = [
 fn cases() -> Vec<(&'static str, Chart)> {
     let both = ["IPv4", "IPv6"];
     let mut gap = chart(&LONG[..3], &both);
-    gap.groups[1].bars[0] = None;
+    gap.groups[1].bars[0] = Err("no scale: the baseline has no rate");
     let mut nothing = chart(&LONG[..4], &both);
-    nothing.groups.iter_mut().for_each(|group| group.bars.fill(None));
+    nothing.groups.iter_mut().for_each(|group| group.bars.fill(Err("no valid run")));
     let mut lookups = chart(&LOOKUPS, &["IPv4"]);
     lookups.imix_axis = false;
     lookups.groups[0].bars[0] = bar(12_345.0);
@@ -136,7 +136,7 @@ proptest! {
         extension in option::of("[ -~]{0,60}"),
     ) {
         let mut medians = medians.into_iter();
-        let mut bars = || (0..families.len()).map(|_| medians.next().flatten().and_then(bar)).collect();
+        let mut bars = || (0..families.len()).map(|_| medians.next().flatten().ok_or("rate of zero").and_then(bar)).collect();
         let groups = labels.into_iter().map(|label| Group { label, bars: bars() }).collect();
         let (y_label, y_detail) = ("Lookups per second".into(), "minimum, median, maximum of 5 runs".into());
         let chart = Chart { title, y_label, y_detail, notes, families, extension, groups, imix_axis };
