@@ -4,6 +4,7 @@ use fullview_lab::report::{Distribution, Distributions};
 
 use super::failure::Failure;
 use super::graph::RatesGraph;
+use super::outage::Outage;
 use super::result::{DeviceRates, RatesReport};
 
 /// The start of the names of a failure's files.
@@ -27,7 +28,7 @@ fn drawing(failure: Failure, curves: Vec<Distribution>) -> Distributions {
         y_label: "Milliseconds".into(),
         x_label: "Share of the failures with no longer outage".into(),
         notes: "The packets that were lost, by the rate of those that used the link before it failed. A failure that lost none \
-                is at the lower edge."
+                is at the lower edge; an outage is cut off if packets were still lost when its trial ended."
             .into(),
         curves,
     }
@@ -38,12 +39,18 @@ fn curves(device: &DeviceRates, failure: Failure) -> Vec<Distribution> {
     let curve = |changing: bool| {
         let all = device.searches.iter().flat_map(|search| &search.convergence);
         let kind = all.filter(|one| one.failure == failure && one.changes.is_some() == changing);
-        let times = kind.flat_map(|one| &one.outages).map(|outage| outage.outage_ms).collect();
+        let outages: Vec<&Outage> = kind.flat_map(|one| &one.outages).collect();
         let name = if changing { format!("{}, changes", device.device) } else { device.device.clone() };
-        (name, points(times))
+        (name + &cut(&outages), points(outages.iter().map(|outage| outage.outage_ms).collect()))
     };
     let curves = [false, true].map(curve).into_iter().filter(|(_, points)| !points.is_empty());
     curves.map(|(name, points)| Distribution { name, points, reference: Vec::new() }).collect()
+}
+
+/// How many outages are longer than the curve shows; nothing if none is.
+fn cut(outages: &[&Outage]) -> String {
+    let longer = outages.iter().filter(|outage| !outage.recovered).count();
+    if longer == 0 { String::new() } else { format!(" ({longer} of {} cut off)", outages.len()) }
 }
 
 /// Each outage at the share of those before it.
@@ -56,6 +63,15 @@ fn points(mut outages: Vec<f64>) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn outages_that_no_repair_ended_are_counted() {
+        let outage =
+            |recovered| Outage { sent: 1, lost: 1, share: 1.0, outage_ms: 9.0, span_ms: 9.0, recovered };
+        let [repaired, unrepaired] = [true, false].map(outage);
+        assert_eq!(cut(&[&repaired, &unrepaired, &repaired]), " (1 of 3 cut off)");
+        assert_eq!(cut(&[&repaired]), "");
+    }
 
     #[test]
     fn outages_stand_at_the_share_of_those_before_them() {
