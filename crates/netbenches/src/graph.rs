@@ -4,7 +4,7 @@ use fullview_lab::report::{Bar, Chart, Group};
 use fullview_lab::stats::Description;
 
 use crate::import::Import;
-use crate::series::Series;
+use crate::series::{Series, counted};
 
 pub(crate) fn chart(import: &Import) -> Chart {
     let families: Vec<&str> = import.families().into_iter().collect();
@@ -27,7 +27,7 @@ pub(crate) fn chart(import: &Import) -> Chart {
     let pps = import.series.iter().all(|series| series.unit == "pps");
     let runs: Vec<usize> = import.series.iter().map(|series| series.values.len()).collect();
     let (fewest, most) = (runs.iter().min().copied().unwrap_or(0), runs.iter().max().copied().unwrap_or(0));
-    let count = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+    let fewest = if fewest == most { String::new() } else { format!("{fewest} to ") };
     Chart {
         title: import.title.clone(),
         y_label: if pps {
@@ -35,7 +35,7 @@ pub(crate) fn chart(import: &Import) -> Chart {
         } else {
             "Rate in the unit of the series".into()
         },
-        y_detail: format!("minimum, median, maximum of {count} runs"),
+        y_detail: format!("minimum, median, maximum of {fewest}{}", counted(most)),
         notes: import.conditions.join(", "),
         families: families.iter().map(|family| (*family).to_owned()).collect(),
         extension: None,

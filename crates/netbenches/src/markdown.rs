@@ -1,12 +1,12 @@
 //! The report as Markdown.
 
-use fullview_lab::ministat::{FEWEST_VALUES, MOST_SETS, Set, Style, general, render};
+use fullview_lab::ministat::{FEWEST_VALUES, Set, Style, general, render, split};
 use fullview_lab::report::{escaped, fenced, table};
 
 use crate::answer::sentences;
 use crate::import::Import;
 use crate::reproduction::Reproduced;
-use crate::series::Series;
+use crate::series::{Series, counted};
 
 pub(crate) fn markdown(import: &Import) -> String {
     let sections = [
@@ -53,16 +53,30 @@ fn items(lines: &[String]) -> String {
     lines.iter().map(|line| format!("  - {}\n", escaped(line))).collect()
 }
 
-/// One block for each family; ministat has seven symbols.
+/// The blocks of each family, and the series that are in none.
 fn ministat(import: &Import) -> String {
-    let block = |family: &str| {
-        let enough = |series: &&Series| series.family == family && series.values.len() >= FEWEST_VALUES;
-        let set = |series: &Series| Set { label: series.name.clone(), values: series.values.clone() };
-        let sets: Vec<Set> = import.series.iter().filter(enough).take(MOST_SETS).map(set).collect();
-        let drawn = render(&sets, &Style { separate_bars: true, ..Style::default() }).ok()?;
-        Some(format!("{}:\n{}\n", escaped(family), fenced(&drawn)))
-    };
-    import.families().into_iter().filter_map(block).collect()
+    import.families().into_iter().map(|family| ministat_of(import, family)).collect()
+}
+
+fn ministat_of(import: &Import, family: &str) -> String {
+    let of_family = import.series.iter().filter(|series| series.family == family);
+    let (enough, short): (Vec<&Series>, Vec<&Series>) =
+        of_family.partition(|series| series.values.len() >= FEWEST_VALUES);
+    let set = |series: &Series| Set { label: series.name.clone(), values: series.values.clone() };
+    let sets: Vec<Set> = enough.into_iter().map(set).collect();
+    let style = Style { separate_bars: true, ..Style::default() };
+    let drawn = split(&sets).into_iter().filter_map(|block| render(&block, &style).ok());
+    let blocks: String = drawn.map(|block| fenced(&block)).collect();
+    let missing: String = short.into_iter().map(missing).collect();
+    format!("{}:\n{blocks}{missing}\n", escaped(family))
+}
+
+fn missing(series: &Series) -> String {
+    let runs = counted(series.values.len());
+    format!(
+        "\n{} is not in this block: it has {runs}, and at least {FEWEST_VALUES} are needed.\n",
+        escaped(&series.name)
+    )
 }
 
 fn blocks(import: &Import) -> String {

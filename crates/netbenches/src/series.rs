@@ -36,6 +36,11 @@ pub struct Series {
     pub drifts: Vec<f64>,
 }
 
+/// `1 run`, `5 runs`.
+pub(crate) fn counted(runs: usize) -> String {
+    if runs == 1 { "1 run".into() } else { format!("{runs} runs") }
+}
+
 /// All series of a directory, in the order of their names.
 pub fn series(folder: &Folder) -> Vec<Series> {
     let mut free: Vec<&Column> = folder.columns.iter().collect();

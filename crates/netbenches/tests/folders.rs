@@ -231,6 +231,26 @@ fn a_title_is_the_first_line_that_has_one_or_the_name_of_the_folder() {
     assert_eq!(Import::read(folder.path()).unwrap().conditions, ["a host"]);
 }
 
+/// ministat has seven symbols, and needs three values of each series.
+#[test]
+fn every_series_is_in_a_block_or_is_named() {
+    let (folder, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for variant in 0..9 {
+        fs::write(folder.path().join(format!("v{variant}.inet4.pps")), "10\n11\n12\n").unwrap();
+    }
+    fs::write(folder.path().join("w.inet4.pps"), "10\n").unwrap();
+    let import = Import::read(folder.path()).unwrap();
+    write(&import, out.path(), false).unwrap();
+    let report = fs::read_to_string(out.path().join("report.md")).unwrap();
+    let drawn = |series: usize| report.matches(&format!(" {}\n", import.series[series].name)).count();
+    assert_eq!((drawn(0), drawn(7), drawn(8)), (2, 1, 1), "{report}");
+    assert!(
+        report.contains("w.inet4 is not in this block: it has 1 run, and at least 3 are needed."),
+        "{report}"
+    );
+    assert!(fs::read_to_string(out.path().join("graph.svg")).unwrap().contains("maximum of 1 to 3 runs"));
+}
+
 #[test]
 fn exported_files_do_not_replace_others() {
     let folder = tempfile::tempdir().unwrap();

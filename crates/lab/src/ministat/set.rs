@@ -15,7 +15,7 @@ pub struct Set {
 /// A set needs this many values, because the spread of fewer is unknown.
 pub const FEWEST_VALUES: usize = 3;
 /// The number of symbols limits the number of sets.
-pub const MOST_SETS: usize = SYMBOLS.len() - 1;
+pub(super) const MOST_SETS: usize = SYMBOLS.len() - 1;
 
 /// The symbols of the plot, by the bitwise OR of the numbers of the sets that share a place: `x` (1) over `+` (2) is
 /// `*` (3), which is also the symbol of the third set.
@@ -39,5 +39,17 @@ impl Set {
         let finite =
             described.mean.is_finite() && described.stddev.is_finite() && described.median.is_finite();
         if finite { Ok(described) } else { Err(MinistatError::NotFinite { label: label() }) }
+    }
+}
+
+/// Splits the sets into blocks for ministat's seven symbols. Each block begins with the first set.
+pub fn split(sets: &[Set]) -> Vec<Vec<Set>> {
+    match sets.split_first() {
+        None => Vec::new(),
+        Some((first, [])) => vec![vec![first.clone()]],
+        Some((first, others)) => {
+            let chunks = others.chunks(MOST_SETS - 1);
+            chunks.map(|chunk| [std::slice::from_ref(first), chunk].concat()).collect()
+        }
     }
 }

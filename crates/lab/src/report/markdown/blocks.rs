@@ -1,7 +1,7 @@
 //! The ministat blocks of the families.
 
 use crate::error::LabError;
-use crate::ministat::{MOST_SETS, MinistatError, Set, Style, render};
+use crate::ministat::{MinistatError, Set, Style, render, split};
 
 use super::super::cells::{CellRuns, FEWEST_RUNS};
 use super::super::number::counted;
@@ -72,16 +72,4 @@ fn ministat_set(results: &Results, cell: &CellRuns, scale: Scale) -> Set {
 fn missing(results: &Results, cell: &CellRuns) -> String {
     let (label, runs) = (escaped(results.label(cell)), counted(cell.values.len() as u32, "valid run"));
     format!("\n{label} is not in this block: it has {runs}, and at least {FEWEST_RUNS} are needed.\n")
-}
-
-/// Splits the sets into blocks for ministat's seven symbols. Each block begins with the first set.
-fn split(sets: &[Set]) -> Vec<Vec<Set>> {
-    match sets.split_first() {
-        None => Vec::new(),
-        Some((first, [])) => vec![vec![first.clone()]],
-        Some((first, others)) => {
-            let chunks = others.chunks(MOST_SETS - 1);
-            chunks.map(|chunk| [std::slice::from_ref(first), chunk].concat()).collect()
-        }
-    }
 }
