@@ -630,6 +630,15 @@ fn a_variant_that_stalls_in_one_block_is_not_judged_by_the_others() {
 }
 
 #[test]
+fn a_title_is_no_markup() {
+    let text = EXPERIMENT.replace("title = \"IPv4\"", "title = \"*IPv4*\"");
+    let text = text.replacen("title = \"Impact", "title = \"Is *x* <faster>? Impact", 1);
+    let readme = report_of(&text).readme().to_owned();
+    assert!(readme.contains("\nIs \\*x\\* \\<faster\\>? Impact"), "{readme}");
+    assert!(readme.contains("\n\\*IPv4\\*:\n") && !readme.contains("\n*IPv4*"), "{readme}");
+}
+
+#[test]
 fn one_variant_alone_is_reported_without_verdicts() {
     let (alone, _) = EXPERIMENT.rsplit_once("[[variants]]").unwrap();
     let made = report_of(alone);

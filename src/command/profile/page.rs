@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use fullview_bench::settings::Settings;
+use fullview_lab::report::escaped;
 use fullview_lab::{Experiment, Family};
 use fullview_profile::stages::{StageNames, StageShare, shares};
 use fullview_profile::{Event, Quality};
@@ -93,7 +94,7 @@ impl ProfileDocument {
 
     /// The page: for each family a table of stages, with the pictures.
     pub fn page(&self) -> Result<String, std::fmt::Error> {
-        let mut page = format!("# Where the time goes: {}\n\n", self.title);
+        let mut page = format!("# Where the time goes: {}\n\n", escaped(&self.title));
         writeln!(
             page,
             "{} Profiled runs are not measured runs: the rates of a campaign are made without a profiler.",
@@ -109,12 +110,12 @@ impl ProfileDocument {
     }
 
     fn family(&self, page: &mut String, profiles: &[&ProfileEntry]) -> std::fmt::Result {
-        writeln!(page, "\n## {}\n", profiles[0].family_title)?;
+        writeln!(page, "\n## {}\n", escaped(&profiles[0].family_title))?;
         let labels: Vec<&str> = profiles.iter().map(|one| one.label.as_str()).collect();
-        page.push_str(&row("stage, share of the time", labels.iter().map(|label| Some((*label).to_owned()))));
+        page.push_str(&row("stage, share of the time", labels.iter().map(|label| Some(escaped(label)))));
         page.push_str(&rule(labels.len()));
         for stage in stages_of(profiles.iter().map(|one| &one.stages[..])) {
-            page.push_str(&row(&stage, profiles.iter().map(|one| share_of(&one.stages, &stage))));
+            page.push_str(&row(&escaped(&stage), profiles.iter().map(|one| share_of(&one.stages, &stage))));
         }
         for event in profiles[0].events.iter().map(|one| &one.event) {
             let each = |one: &&ProfileEntry| one.events.iter().find(|known| known.event == *event)?.per_unit;
@@ -143,7 +144,7 @@ fn sampled(page: &mut String, one: &ProfileEntry) -> std::fmt::Result {
     writeln!(
         page,
         "- {}: {samples} samples in {seconds:.1} s, on its core for {} of the time, {} of the stacks whole{doubts}",
-        one.label,
+        escaped(&one.label),
         percent(*busy),
         percent(*whole)
     )

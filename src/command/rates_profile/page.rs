@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use fullview_bench::rates::RatesError;
+use fullview_lab::report::escaped;
 use fullview_profile::Event;
 
 use super::document::{DeviceProfile, ProfilesDocument};
@@ -44,7 +45,7 @@ fn table(profiles: &[DeviceProfile]) -> String {
     let mut text = row("", profiles.iter().map(|one| Some(one.device.clone())));
     text.push_str(&rule(profiles.len()));
     for stage in stages_of(profiles.iter().map(|one| &one.stages[..])) {
-        text.push_str(&row(&stage, profiles.iter().map(|one| share_of(&one.stages, &stage))));
+        text.push_str(&row(&escaped(&stage), profiles.iter().map(|one| share_of(&one.stages, &stage))));
     }
     let facts: [Fact; 7] = [
         ("**samples of the device**", |one| one.quality.samples.to_string()),

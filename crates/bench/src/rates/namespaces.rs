@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use fullview_lab::report::code;
 use fullview_profile::{CoreProfile, CoreRecorder, ProfiledCore};
 use fullview_table::Family;
 
@@ -76,8 +77,7 @@ impl NamespaceLab {
     }
 
     fn descriptions(&self) -> BTreeMap<String, String> {
-        let commands =
-            self.commands.iter().map(|command| (command.name.clone(), format!("`{}`", command.line)));
+        let commands = self.commands.iter().map(|command| (command.name.clone(), code(&command.line)));
         let iptables = iptables_version(self.plan.family)
             .map(|version| (DeviceName::KernelIptables.word().into(), version));
         commands.chain(iptables).collect()

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use fullview_lab::report::{code, escaped};
+
 use super::bed::RecordedNode;
 use super::hooks::HOOKS;
 use super::inventory::{HookSettings, NodeSettings};
@@ -13,6 +15,7 @@ pub fn machines(nodes: &[RecordedNode]) -> String {
         "| node | system | processor | threads | interfaces |\n| --- | --- | --- | ---: | --- |\n",
     );
     for RecordedNode { name, system, facts, .. } in nodes {
+        let [name, system] = [name, system].map(|text| escaped(text));
         let _ = match facts {
             None => writeln!(text, "| {name} | {system} | | | |"),
             Some(facts) => {
@@ -27,7 +30,7 @@ pub fn machines(nodes: &[RecordedNode]) -> String {
                 writeln!(
                     text,
                     "| {name} | {system} | {} | {} | {} |",
-                    processor(facts),
+                    escaped(processor(facts)),
                     threads(facts),
                     used.join(", ")
                 )
@@ -45,7 +48,8 @@ pub fn declared_settings(nodes: &[RecordedNode]) -> String {
     let mut text =
         String::from("\n| node | declared setting | before | measured with |\n| --- | --- | --- | --- |\n");
     for (node, one) in nodes.iter().flat_map(|node| node.tuned.iter().map(move |one| (node, one))) {
-        let _ = writeln!(text, "| {} | {} | {} | {} |", node.name, one.setting, one.before, one.value);
+        let cells = [&node.name, &one.setting, &one.before, &one.value].map(|cell| escaped(cell));
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
     text
 }
@@ -59,7 +63,7 @@ pub fn hooks(hooks: &[HookSettings]) -> String {
         "\n## Hooks\n\nWhat they printed is in the folder `{HOOKS}`.\n\n| node | when | command |\n| --- | --- | --- |\n"
     );
     for HookSettings { node, when, command, .. } in hooks {
-        let _ = writeln!(text, "| {node} | {} | `{}` |", when.word(), command.replace('|', "\\|"));
+        let _ = writeln!(text, "| {node} | {} | {} |", when.word(), code_cell(command));
     }
     text
 }
@@ -78,9 +82,14 @@ pub fn traffic_lines(nodes: &[NodeSettings]) -> String {
          | node | command |\n| --- | --- |\n",
     );
     for (node, line) in all {
-        let _ = writeln!(text, "| {node} | `{}` |", line.replace('|', "\\|"));
+        let _ = writeln!(text, "| {node} | {} |", code_cell(&line));
     }
     text
+}
+
+/// A command in a cell of a table.
+fn code_cell(command: &str) -> String {
+    code(command).replace('|', "\\|")
 }
 
 /// The model, where the machine names it.

@@ -33,7 +33,7 @@ use crate::stats::Verdict;
 use chart::Curves;
 pub use chart::{Bar, Chart, Distribution, Distributions, Group};
 use markdown::Scale;
-pub use markdown::{escaped, fenced, table};
+pub use markdown::{code, escaped, fenced, table};
 use overview::Overview;
 pub use overview::UnknownCounter;
 use results::Results;

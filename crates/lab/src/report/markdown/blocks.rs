@@ -38,7 +38,7 @@ fn of_family(results: &Results, family: usize, scale: Scale) -> Result<String, L
     let (enough, short): (Vec<&CellRuns>, Vec<&CellRuns>) =
         baseline_first(results, family).into_iter().partition(|cell| cell.enough());
     let sets: Vec<Set> = enough.into_iter().map(|cell| ministat_set(results, cell, scale)).collect();
-    let mut text = format!("{}:\n", results.family(family));
+    let mut text = format!("{}:\n", escaped(results.family(family)));
     for block in split(&sets) {
         let drawn = render(&block, &Style { separate_bars: true, ..Style::default() });
         let refused = |error: MinistatError| LabError::Ministat {

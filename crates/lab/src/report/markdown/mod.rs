@@ -18,7 +18,7 @@ mod verdicts;
 use super::graph_over::curves;
 use super::results::Results;
 use crate::error::LabError;
-pub use syntax::{escaped, fenced, table};
+pub use syntax::{code, escaped, fenced, table};
 
 pub(super) use blocks::Scale;
 

@@ -12,7 +12,7 @@ pub(super) fn opening(results: &Results) -> String {
     format!(
         "{}{}:\n{items}{}{}{}",
         answer(results),
-        results.title(),
+        escaped(results.title()),
         variants(results),
         models(results),
         note.unwrap_or_default()

@@ -2,9 +2,21 @@
 
 /// Puts verbatim text between fences that are longer than any run of backticks in it.
 pub fn fenced(text: &str) -> String {
-    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat((longest + 1).max(3));
+    let fence = "`".repeat((longest_backticks(text) + 1).max(3));
     format!("{fence}\n{}\n{fence}\n", text.trim_end_matches('\n'))
+}
+
+/// Returns verbatim text as a part of a line. The ends of its own lines are shown as ↵.
+pub fn code(text: &str) -> String {
+    let fence = "`".repeat(longest_backticks(text) + 1);
+    let line = text.lines().collect::<Vec<_>>().join(" ↵ ");
+    // A blank keeps a backtick at an end apart from the fence, and is not shown.
+    let blank = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
+    format!("{fence}{blank}{line}{blank}{fence}")
+}
+
+fn longest_backticks(text: &str) -> usize {
+    text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0)
 }
 
 /// Escapes plain text so that Markdown does not read it as markup.
@@ -42,5 +54,16 @@ pub(super) fn shell_word(word: &str) -> String {
         word.into()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_has_one_line_and_no_end_of_its_own() {
+        let cases = [("ls | wc", "`ls | wc`"), ("echo `id`", "`` echo `id` ``"), ("a\nb\n", "`a ↵ b`")];
+        cases.iter().for_each(|(text, span)| assert_eq!(code(text), *span));
     }
 }
