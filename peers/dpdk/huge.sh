@@ -4,6 +4,7 @@
 readonly pool=/sys/kernel/mm/hugepages/hugepages-2048kB
 child=
 pages_added=0
+pool_lock=
 
 say() { echo "${0##*/}: $*" >&2; }
 
@@ -29,14 +30,28 @@ clean_up() {
 	exit "$status"
 }
 
+# Between these two no other script changes the number of pages: each would count the other's pages as its own. A script that
+# a signal ends in between has the lock already.
+lock_pool() {
+	[[ -n $pool_lock ]] || exec {pool_lock}<"$pool/nr_hugepages"
+	flock "$pool_lock"
+}
+
+unlock_pool() {
+	exec {pool_lock}<&-
+	pool_lock=
+}
+
 # Takes away as many pages as were added instead of restoring the number from before: another program may have added pages
 # in the meantime.
 put_back() {
 	local reserved
 	((pages_added > 0)) || return 0
+	lock_pool
 	reserved=$(<"$pool/nr_hugepages")
 	echo $((reserved - pages_added)) >"$pool/nr_hugepages" || say "could not return $pages_added huge pages; lower $pool/nr_hugepages by that number yourself"
 	pages_added=0
+	unlock_pool
 }
 
 # When a program asks for more pages than there are, the kernel gives the pool all memory it can find, and the other
@@ -62,12 +77,14 @@ reserve_huge_pages() {
 		say "not allowed to reserve huge pages: run as root for comparable figures"
 		return
 	fi
+	lock_pool
 	reserved=$(<"$pool/nr_hugepages")
 	pages_added=$((wanted - free))
 	echo $((reserved + pages_added)) >"$pool/nr_hugepages" || true
 	# The kernel may have found fewer.
 	pages_added=$(($(<"$pool/nr_hugepages") - reserved))
 	free=$(<"$pool/free_hugepages")
+	unlock_pool
 	((free >= wanted)) && return
 	say "only $free of $wanted huge pages are free: memory is short or fragmented"
 	put_back
