@@ -90,13 +90,18 @@ impl Program {
     }
 
     fn wait_for_end(&mut self, signal: &str) -> Option<i32> {
-        self.signal(signal);
-        let code = self.child.wait().unwrap().code();
-        self.finish_output();
-        code
+        // Its number belongs to another program once it has been waited for.
+        if self.is_running() {
+            self.signal(signal);
+        }
+        assert!(eventually(|| !self.is_running()), "it goes on after {signal}: {}", self.output());
+        self.child.wait().unwrap().code()
     }
 
+    /// A program that it started may have the output, too, and go on.
     fn finish_output(&mut self) {
+        let ended = eventually(|| self.readers.iter().all(JoinHandle::is_finished));
+        assert!(ended, "its output has no end: {}", self.output());
         self.readers.drain(..).for_each(|reader| reader.join().unwrap());
     }
 }
@@ -120,4 +125,16 @@ fn read(stream: impl Read + Send + 'static, texts: Vec<Arc<Mutex<String>>>) -> J
             line.clear();
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_has_ended_gets_no_signal() {
+        let mut program = Program::start("sh", &["-c", "echo done; exit 3"]);
+        assert!(eventually(|| !program.is_running()));
+        assert_eq!(program.end("TERM"), (Some(3), "done\n".to_owned()));
+    }
 }
