@@ -24,8 +24,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// Makes a host whose only interface is a loopback interface. It does not forward, and its settings do not depend
-    /// on those of this machine.
+    /// Makes a host whose only interface is a loopback interface. It does not forward, and what decides how it forwards and
+    /// answers does not depend on the settings of this machine.
     pub fn new() -> Node {
         let node = Node::bare();
         node.run(set_kernel_defaults);
@@ -182,11 +182,24 @@ fn set_kernel_defaults() {
         "accept_local",
         "drop_gratuitous_arp",
         "ignore_routes_with_linkdown",
+        "accept_source_route",
+        "log_martians",
+        "promote_secondaries",
+        "proxy_arp",
+        "route_localnet",
     ] {
-        ["all", "default"].iter().for_each(|of| current::sysctl(&format!("ipv4/conf/{of}/{setting}"), "0"));
+        set_for_all(setting, "0");
     }
+    // After `forwarding`, which the kernel lets change the first of them.
+    ["accept_redirects", "secure_redirects", "send_redirects", "shared_media"]
+        .iter()
+        .for_each(|setting| set_for_all(setting, "1"));
     // With duplicate address detection, an address could be used only after seconds.
     current::sysctl("ipv6/conf/default/accept_dad", "0");
+}
+
+fn set_for_all(setting: &str, value: &str) {
+    ["all", "default"].iter().for_each(|of| current::sysctl(&format!("ipv4/conf/{of}/{setting}"), value));
 }
 
 /// Joins an interface of one node with an interface of another one. Both interfaces are made and set up.
