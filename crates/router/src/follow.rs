@@ -479,7 +479,8 @@ fn decoded(message: &NetlinkBuffer<&[u8]>, statistics: &mut Statistics) -> Optio
     event.ok().flatten()
 }
 
-/// Applies a piece of a dump; returns whether it was the last.
+/// Applies a piece of a dump; returns whether it was the last. A kernel without IPv6 answers a request for its routes with those
+/// of IPv4 (`rtnetlink_rcv_msg` in net/core/rtnetlink.c): they belong to another part.
 fn apply_answers(
     bytes: &[u8],
     dump: &mut Dump,
@@ -500,7 +501,7 @@ fn apply_answers(
                 done = true;
             }
             uapi::NLMSG_OVERRUN => dump.is_void = true,
-            _ => match decoded(&message, statistics) {
+            _ => match decoded(&message, statistics).filter(|event| part(event) == dump.part) {
                 Some(ControlEvent::Route(route, _)) => {
                     mirror.apply(ControlEvent::Route(route, Placement::Listed))
                 }
@@ -675,6 +676,29 @@ mod tests {
             )
             .collect();
         assert_eq!(placements, [Placement::Updated, Placement::Replace, Placement::Replace]);
+    }
+
+    /// A piece of the dump that `following` runs.
+    fn listed(kind: u16, body: &[u8]) -> Vec<u8> {
+        message(kind, 1, body)
+    }
+
+    /// `struct rtmsg`: a blackhole for all of IPv4.
+    const BLACKHOLE_INET: [u8; 12] = [uapi::AF_INET, 0, 0, 0, 254, 3, 0, 6, 0, 0, 0, 0];
+
+    #[test]
+    fn a_kernel_without_ipv6_lists_ipv4_routes_and_none_is_known_twice() {
+        let (mut follower, mut mirror) = following(None);
+        let piece = listed(uapi::RTM_NEWROUTE, &BLACKHOLE_INET);
+        for part in [DumpPart::Inet, DumpPart::Inet6] {
+            let mut dump = Dump::new(part, 1);
+            mirror.begin_dump(part);
+            apply_answers(&piece, &mut dump, &mut mirror, &mut follower.statistics).unwrap();
+            mirror.end_dump(part);
+        }
+        let gone = decode::event(&Messages(&listed(uapi::RTM_DELROUTE, &BLACKHOLE_INET)).next().unwrap());
+        mirror.apply(gone.unwrap().unwrap());
+        assert_eq!(mirror.report().inet, 0);
     }
 
     /// `struct nlmsgerr`: the error, and the header of the request.

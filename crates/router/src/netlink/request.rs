@@ -117,8 +117,7 @@ impl NetlinkSerializable for NetlinkRequest {
     }
 }
 
-/// Judges the error that ended a dump. Kernels before 5.3 have no next-hop objects, and some have no IPv6: there is
-/// nothing to list then.
+/// Judges the error that ended a dump. Kernels before 5.3 have no next-hop objects: there is nothing to list then.
 pub fn refused(code: i32, part: DumpPart) -> Result<(), SocketError> {
     const EOPNOTSUPP: i32 = 95;
     let is_optional = matches!(part, DumpPart::Objects | DumpPart::Inet6 | DumpPart::Forwarding6);
