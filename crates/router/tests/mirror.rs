@@ -228,6 +228,24 @@ fn neighbours_have_host_routes_only_where_their_network_leads_to_them() {
     assert_eq!(script.to("10.0.1.77"), "0:glean", "it is on another link than its network");
 }
 
+/// In both directions: host routes are decided in the order of links.
+#[test]
+fn a_neighbour_on_two_links_keeps_a_host_route_when_its_network_moves() {
+    let mut script = Script::new();
+    let by = |link, metric| RouteEntry { metric, ..connected("10.0.9.0/24", link) };
+    script.apply([
+        neighbor(1, "10.0.9.9", 19, REACHABLE),
+        neighbor(2, "10.0.9.9", 29, REACHABLE),
+        add(by(1, 200)),
+        add(by(2, 100)),
+    ]);
+    assert_eq!(script.to("10.0.9.9"), "1:29");
+    script.apply([ControlEvent::RouteRemoved(by(2, 100))]);
+    assert_eq!(script.to("10.0.9.9"), "0:19");
+    script.apply([add(by(2, 100))]);
+    assert_eq!(script.to("10.0.9.9"), "1:29");
+}
+
 #[test]
 fn the_lowest_metric_that_can_be_used_wins() {
     let mut script = Script::new();

@@ -109,7 +109,9 @@ impl<A: Address> HostRoutes<A> {
                 changes.entry(table).or_default().push(change);
             }
         }
-        for (table, changes) in changes {
+        for (table, mut changes) in changes {
+            // A neighbour of two links may lose the host route of one and get that of the other.
+            changes.sort_by_key(|change| change.next_hop.is_some());
             // Only tables that have routes lead to neighbours.
             let _ = tables.apply(now, table, &changes, Origin::Protocol);
         }
