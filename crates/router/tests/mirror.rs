@@ -769,6 +769,59 @@ fn what_the_kernel_may_have_dropped_silently_is_suspected() {
     assert_eq!(script.mirror.take_suspicions(), [DumpPart::Inet, DumpPart::Inet6]);
 }
 
+/// The kernel reports none of these changes of routes.
+#[test]
+fn ipv4_routes_go_with_a_link_that_is_no_port() {
+    let mut script = Script::new();
+    let tunnel = link(8, "wg0");
+    script.apply([
+        ControlEvent::Link(tunnel.clone()),
+        neighbor(2, "10.0.2.9", 29, REACHABLE),
+        add(RouteEntry { metric: 10, ..route("172.16.0.0/16", &[direct(8)]) }),
+        add(RouteEntry { metric: 100, ..route("172.16.0.0/16", &[by(2, "10.0.2.9")]) }),
+        add(route("172.17.0.0/16", &[direct(8), by(2, "10.0.2.9")])),
+    ]);
+    assert_eq!(script.to("172.16.0.1"), "local");
+    assert_eq!(script.all("172.17.0.1"), set(&["local", "1:29"]));
+    script.mirror.take_suspicions();
+    script.apply([ControlEvent::Link(Link { up: false, carrier: false, ..tunnel.clone() })]);
+    assert_eq!([script.to("172.16.0.1"), script.to("172.17.0.1")], ["1:29", "1:29"]);
+    assert_eq!(script.mirror.take_suspicions(), [DumpPart::Inet]);
+    script.apply([ControlEvent::Link(tunnel)]);
+    assert_eq!(script.to("172.16.0.1"), "1:29");
+    assert_eq!(script.all("172.17.0.1"), set(&["local", "1:29"]));
+    assert_eq!(script.mirror.take_suspicions(), [DumpPart::Inet], "its hops can be used again");
+    script.apply([ControlEvent::LinkRemoved(8)]);
+    assert_eq!([script.to("172.16.0.1"), script.to("172.17.0.1")], ["1:29", "no route"]);
+}
+
+/// The kernel keeps them when the link is set down only.
+#[test]
+fn ipv4_routes_with_a_hop_by_a_link_go_when_it_is_removed() {
+    let mut script = Script::new();
+    script.apply([
+        neighbor(2, "10.0.2.9", 29, REACHABLE),
+        add(route("172.17.0.0/16", &[by(1, "10.0.1.9"), by(2, "10.0.2.9")])),
+        set_up(1, false),
+    ]);
+    assert_eq!(script.to("172.17.0.1"), "1:29");
+    script.apply([ControlEvent::LinkRemoved(1)]);
+    assert_eq!(script.to("172.17.0.1"), "no route");
+}
+
+#[test]
+fn a_link_without_ipv4_routes_asks_for_no_dump_of_them() {
+    let mut script = Script::new();
+    let container = link(8, "veth8");
+    script.apply([ControlEvent::Link(container.clone()), add(connected("fe80::/64", 8))]);
+    script.mirror.take_suspicions();
+    script.apply([
+        ControlEvent::Link(Link { up: false, carrier: false, ..container }),
+        ControlEvent::LinkRemoved(8),
+    ]);
+    assert_eq!(script.mirror.take_suspicions(), []);
+}
+
 #[test]
 fn links_are_asked_for_when_ipv6_may_be_disabled_on_one() {
     let mut script = Script::new();

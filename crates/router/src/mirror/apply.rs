@@ -122,7 +122,7 @@ impl Mirror {
 
     fn set_link(&mut self, link: Link) {
         let (index, state) = (link.index, self.links.reported_state(link.index));
-        let carried = self.links.carries(index);
+        let (was_down, carried) = (self.links.is_down(index), self.links.carries(index));
         let is_same =
             |known: &Link| (&known.name, known.kind, known.master) == (&link.name, link.kind, link.master);
         let is_other = !self.links.get(index).is_some_and(is_same);
@@ -145,6 +145,9 @@ impl Mirror {
         match (state, self.links.reported_state(index)) {
             (before, LinkState::Down) if before != LinkState::Down => self.link_went_down(index),
             (before, after) if before != after => self.suspect(DumpPart::Inet),
+            _ if (was_down, carried) != (self.links.is_down(index), self.links.carries(index)) => {
+                self.foreign_link_changed(index);
+            }
             _ => {}
         }
     }
@@ -158,6 +161,20 @@ impl Mirror {
         self.suspect(DumpPart::Inet);
         self.suspect(DumpPart::Inet6);
         self.routing.remove_routes_by(index, &self.links);
+    }
+
+    /// The same of a link that is no port. It may be one of many that come and go with containers, and have no route that counts.
+    fn foreign_link_changed(&mut self, index: LinkIndex) {
+        let sets = self.routing.sets.by(index);
+        if self.keeps_routes || sets.is_empty() {
+            return;
+        }
+        if self.routing.inet.uses(&sets) {
+            self.suspect(DumpPart::Inet);
+        }
+        if self.links.is_down(index) {
+            self.routing.remove_routes_by(index, &self.links);
+        }
     }
 
     /// The kernel drops the next-hop objects of a link that is set down or loses its carrier, whatever its settings say
@@ -182,11 +199,12 @@ impl Mirror {
         let addresses = self.neighbors.on(index);
         addresses.into_iter().for_each(|address| self.remove_neighbor(index, address));
         self.drop_objects(index);
-        if self.links.place(index).is_some() {
-            self.link_went_down(index);
-            if !self.keeps_routes {
-                self.routing.remove_all_routes_by(index);
-            }
+        match self.links.place(index) {
+            Some(_) => self.link_went_down(index),
+            None => self.foreign_link_changed(index),
+        }
+        if !self.keeps_routes {
+            self.routing.remove_all_routes_by(index);
         }
         if self.links.remove(index) {
             (self.routing.sets_changed, self.view_changed) = (true, true);

@@ -253,6 +253,11 @@ impl<A: Address> FamilyRoutes<A> {
         self.routes.values().map(RouteTable::len).sum()
     }
 
+    /// Whether a route uses any of these sets.
+    pub fn uses(&self, sets: &FxHashSet<SetId>) -> bool {
+        self.routes.values().any(|routes| routes.uses(sets))
+    }
+
     /// The index of these sets changed, and with it the next hop of every route that uses them.
     pub fn touch_sets(&mut self, changed: &FxHashSet<SetId>) {
         let using = |(table, routes): (&u32, &RouteTable<A>)| (*table, routes.using(changed));

@@ -120,6 +120,12 @@ impl HopSets {
         }
     }
 
+    /// The sets with a hop by this link. Those of objects go with the objects.
+    pub fn by(&self, link: LinkIndex) -> FxHashSet<SetId> {
+        let is_by = |set: &HopSet| set.hops().iter().any(|hop| hop.link == link);
+        self.ids.iter().filter(|((set, _), _)| is_by(set)).map(|(_, id)| *id).collect()
+    }
+
     /// Whether the kernel reported a hop by this link as dead.
     pub fn has_dead_by(&self, link: LinkIndex) -> bool {
         self.ids.keys().any(|(set, _)| set.hops().iter().any(|hop| hop.link == link && hop.dead))
@@ -361,6 +367,7 @@ fn usability(hop: &RouteHop, links: &LinkTable) -> Usability {
     let mtu = links.get(hop.link).map_or(0, |link| link.mtu);
     let lesser_mtu = hop.mtu.is_some_and(|of_route| of_route < mtu);
     match links.state(hop.link) {
+        LinkState::Foreign if hop.dead || links.is_down(hop.link) => Usability::Dead,
         LinkState::Foreign => Usability::Usable(RouteAction::Local),
         LinkState::Down => Usability::Dead,
         _ if hop.dead => Usability::Dead,

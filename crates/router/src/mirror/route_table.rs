@@ -36,6 +36,10 @@ impl PrefixRoutes {
         }
     }
 
+    fn uses(&self, sets: &FxHashSet<SetId>) -> bool {
+        self.as_slice().iter().any(|route| route.set().is_some_and(|id| sets.contains(&id)))
+    }
+
     fn into_vec(self) -> Vec<StoredRoute> {
         match self {
             PrefixRoutes::One(route) => vec![route],
@@ -169,12 +173,14 @@ impl<A: Address> RouteTable<A> {
         Some(if is_contested { KERNEL } else { first })
     }
 
+    /// Whether a route uses any of these sets.
+    pub fn uses(&self, sets: &FxHashSet<SetId>) -> bool {
+        self.0.values().any(|routes| routes.uses(sets))
+    }
+
     /// The prefixes with a route by any of these sets.
     pub fn using(&self, sets: &FxHashSet<SetId>) -> Vec<Prefix<A>> {
-        let uses = |routes: &PrefixRoutes| {
-            routes.as_slice().iter().any(|route| route.set().is_some_and(|id| sets.contains(&id)))
-        };
-        self.0.iter().filter(|(_, routes)| uses(routes)).map(|(prefix, _)| *prefix).collect()
+        self.0.iter().filter(|(_, routes)| routes.uses(sets)).map(|(prefix, _)| *prefix).collect()
     }
 
     /// Notes which of the routes that would go with their link the kernel passes over, because a route hides them that stays.

@@ -160,13 +160,20 @@ impl Routing {
         self.inet6.sweep_visible(&mut self.sets, is_gone);
     }
 
-    /// Removes the routes of which every hop leaves by this link, which is gone: the kernel passes over none of them.
+    /// Removes the routes that the kernel removes with a link: those of IPv4 with any hop by it (`fib_sync_down_dev` in
+    /// net/ipv4/fib_semantics.c), and those of IPv6 with no other hops, none of which it passes over.
     pub fn remove_all_routes_by(&mut self, link: LinkIndex) {
-        let is_gone = |route: &StoredRoute, sets: &HopSets| {
+        let by = self.sets.by(link);
+        if by.is_empty() {
+            return;
+        }
+        let is_by = |route: &StoredRoute| route.set().is_some_and(|id| by.contains(&id));
+        let is_only_by = |route: &StoredRoute, sets: &HopSets| {
             let hops = route.set().and_then(|id| sets.hops(id)).unwrap_or_default();
-            !hops.is_empty() && hops.iter().all(|hop| hop.link == link)
+            is_by(route) && hops.iter().all(|hop| hop.link == link)
         };
-        self.inet6.sweep(&mut self.sets, is_gone);
+        self.inet.sweep(&mut self.sets, |route, _| is_by(route));
+        self.inet6.sweep(&mut self.sets, is_only_by);
     }
 
     /// Removes a next-hop object. The kernel removes its routes with it, and does not always report them. A group loses
