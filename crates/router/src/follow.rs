@@ -6,6 +6,10 @@
 //! dumped, changes to this part are held back, because a dump may still list what a change has already removed; they
 //! are applied when the dump has ended. Forwarding continues meanwhile with what is known.
 //!
+//! A dump of IPv6 routes that change meanwhile may lack routes, and list others twice, without `NLM_F_DUMP_INTR`: after an
+//! addition the kernel begins again, and passes over as many prefixes as it has listed, whatever became of these
+//! (`fib6_dump_table` in net/ipv6/ip6_fib.c). Such a dump removes nothing from the mirror, and is followed by another one.
+//!
 //! After the kernel had to drop a message, the socket still has older ones, and the kernel drops every further message
 //! until they are read. So they are read and discarded before anything is dumped.
 
@@ -73,6 +77,13 @@ const LINKS_INTERVAL: Duration = Duration::from_secs(10);
 /// A dump that was disturbed or refused is repeated after this time, doubled each time, seven times at most.
 const RETRY: Duration = Duration::from_millis(10);
 
+/// A dump of IPv6 routes that changed meanwhile is followed by another one after [`RETRY`], doubled each time, so often at most: such
+/// changes may never end.
+const MOST_DOUBLINGS: u32 = 10;
+
+/// So many of these dumps are waited for before everything counts as known.
+const MOST_AWAITED: u32 = 3;
+
 /// Counters of what was received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -113,6 +124,10 @@ pub struct Follower {
     /// When hidden routes are looked for, if any may have come to light, and not before when the next time.
     reveal: Option<Time>,
     next_reveal: Time,
+    /// When IPv6 routes are dumped again, as they changed during the last dump.
+    unsettled: Option<Time>,
+    /// The dumps of IPv6 routes, one after the other, during which they changed.
+    shifts: u32,
     /// The part that the kernel refused to list when it was last asked.
     refused: Option<DumpPart>,
     refusals: Vec<SocketError>,
@@ -130,13 +145,15 @@ struct Dump {
     sequence: u32,
     /// It has to be repeated: something changed under it, or messages were lost meanwhile.
     is_void: bool,
+    /// IPv6 routes changed under their dump, which may lack some and have others twice.
+    is_shifted: bool,
     /// The next-hop objects that went meanwhile.
     gone_objects: FxHashSet<u32>,
 }
 
 impl Dump {
     fn new(part: DumpPart, sequence: u32) -> Dump {
-        Dump { part, sequence, is_void: false, gone_objects: FxHashSet::default() }
+        Dump { part, sequence, is_void: false, is_shifted: false, gone_objects: FxHashSet::default() }
     }
 }
 
@@ -159,6 +176,8 @@ impl Follower {
             suspicion: None,
             reveal: None,
             next_reveal: Time::ZERO,
+            unsettled: None,
+            shifts: 0,
             refused: None,
             refusals: Vec::new(),
             links_at: None,
@@ -173,7 +192,8 @@ impl Follower {
 
     /// Whether all dumps that were wanted have ended.
     pub fn is_synced(&self) -> bool {
-        self.wanted.is_empty() && self.running.is_none()
+        let is_unsettled = self.unsettled.is_some() && self.shifts <= MOST_AWAITED;
+        self.wanted.is_empty() && self.running.is_none() && !is_unsettled
     }
 
     /// The counters so far.
@@ -184,7 +204,8 @@ impl Follower {
     /// When [`Self::advance`] has something to do even if nothing is readable.
     pub fn next_deadline(&self) -> Option<Time> {
         let dump = (self.running.is_none() && !self.wanted.is_empty()).then_some(self.retry_at);
-        dump.into_iter().chain(self.suspicion).chain(self.reveal).chain(self.links_at).min()
+        let others = [self.suspicion, self.reveal, self.unsettled, self.links_at];
+        dump.into_iter().chain(others.into_iter().flatten()).min()
     }
 
     /// Applies what can be read now, and starts the dumps that are due; returns whether there may be more to read.
@@ -195,6 +216,7 @@ impl Follower {
         self.suspect(now, mirror.take_suspicions());
         self.want_suspected(now);
         self.want_revealed(now, mirror);
+        self.want_settled(now);
         self.want_links(now);
         self.start_dump(now, mirror)?;
         Ok(more_changes || more_answers)
@@ -224,6 +246,12 @@ impl Follower {
         }
         if self.reveal.take_if(|at| *at <= now).is_some() {
             self.next_reveal = now + REVEAL_INTERVAL;
+            self.want(DumpPart::Inet6);
+        }
+    }
+
+    fn want_settled(&mut self, now: Time) {
+        if self.unsettled.take_if(|at| *at <= now).is_some() {
             self.want(DumpPart::Inet6);
         }
     }
@@ -292,11 +320,20 @@ impl Follower {
         if let (Some(dump), ControlEvent::NextHopRemoved(id)) = (&mut self.running, &event) {
             dump.gone_objects.insert(*id);
         }
+        if part(&event) == DumpPart::Inet6 {
+            self.shift();
+        }
         match self.waits(&event) {
             false => mirror.apply(event),
             true if self.held.len() < MOST_HELD => self.held.push(event),
             true => self.lost(mirror),
         }
+    }
+
+    /// IPv6 routes change.
+    fn shift(&mut self) {
+        let dump = self.running.iter_mut().filter(|dump| dump.part == DumpPart::Inet6);
+        dump.for_each(|dump| dump.is_shifted = true);
     }
 
     /// Whether a change waits for the end of the dump under way, which may list its part as it was before. An object
@@ -346,10 +383,20 @@ impl Follower {
                 }
                 Err(refusal) => self.refuse(refusal),
             }
+            self.read_shift(mirror)?;
             self.end_dump(now, mirror);
             return Ok(true);
         }
         Ok(true)
+    }
+
+    /// Reads the changes up to the end of a dump of IPv6 routes. If there are more than are read at once, some may be of these.
+    fn read_shift(&mut self, mirror: &mut Mirror) -> Result<(), SocketError> {
+        let is_inet6 = self.running.as_ref().is_some_and(|dump| dump.part == DumpPart::Inet6);
+        if is_inet6 && self.read_changes(mirror)? {
+            self.shift();
+        }
+        Ok(())
     }
 
     /// The kernel refuses to list a part now. What is known of it stays, and it is asked again later.
@@ -370,12 +417,17 @@ impl Follower {
 
     fn end_dump(&mut self, now: Time, mirror: &mut Mirror) {
         let Some(dump) = self.running.take() else { return };
-        if dump.is_void {
-            self.repeat(now, dump.part);
-        } else {
-            self.failures = 0;
-            self.statistics.dumps += 1;
-            self.statistics.repaired += mirror.end_dump(dump.part) as u64;
+        match dump {
+            Dump { is_void: true, part, .. } => self.repeat(now, part),
+            Dump { is_shifted: true, .. } => self.settle_later(now, mirror),
+            Dump { part, .. } => {
+                self.failures = 0;
+                self.statistics.dumps += 1;
+                self.statistics.repaired += mirror.end_dump(part) as u64;
+                if part == DumpPart::Inet6 {
+                    self.shifts = 0;
+                }
+            }
         }
         mirror.remove_listed(dump.part, &dump.gone_objects);
         self.suspect(now, mirror.take_suspicions());
@@ -384,6 +436,14 @@ impl Follower {
         // again.
         let suspected = mirror.take_suspicions().into_iter().filter(|part| *part != dump.part);
         self.suspect(now, suspected.collect());
+    }
+
+    /// What IPv6 routes there are is known when they do not change during a dump.
+    fn settle_later(&mut self, now: Time, mirror: &mut Mirror) {
+        mirror.end_shifted_dump();
+        (self.failures, self.statistics.interrupted) = (0, self.statistics.interrupted + 1);
+        self.unsettled = Some(now + RETRY * (1 << self.shifts.min(MOST_DOUBLINGS)));
+        self.shifts += 1;
     }
 
     fn repeat(&mut self, now: Time, part: DumpPart) {
@@ -401,7 +461,7 @@ impl Follower {
         }
         let Some(part) = self.wanted.pop_front() else { return Ok(()) };
         if part == DumpPart::Inet6 {
-            self.reveal = None;
+            (self.reveal, self.unsettled) = (None, None);
         }
         self.sequence = self.sequence.wrapping_add(1);
         mirror.begin_dump(part);
@@ -645,6 +705,57 @@ mod tests {
         follower.change(route(RouteAction::Blackhole), &mut mirror);
         follower.start_dump(Time::ZERO, &mut mirror).unwrap();
         assert_eq!((mirror.report().inet, follower.running.is_some()), (1, true));
+    }
+
+    fn inet6_blackhole(last: u16) -> RouteEntry {
+        let prefix = AnyPrefix::host([0x2001, 0xdb8, 0, 0, 0, 0, 0, last].into());
+        RouteEntry { prefix, action: RouteAction::Blackhole, ..multipath() }
+    }
+
+    /// Runs a dump of IPv6 routes that lists the first one twice, while others change or not.
+    fn dump_inet6(now: Time, others_change: bool, follower: &mut Follower, mirror: &mut Mirror) {
+        mirror.begin_dump(DumpPart::Inet6);
+        follower.running = Some(Dump::new(DumpPart::Inet6, 1));
+        for _ in 0..2 {
+            mirror.apply(ControlEvent::Route(inet6_blackhole(1), Placement::Listed));
+        }
+        if others_change {
+            follower.change(ControlEvent::RouteRemoved(inet6_blackhole(3)), mirror);
+        }
+        follower.end_dump(now, mirror);
+    }
+
+    /// The kernel passes over as many prefixes as were removed, after an addition, and lists those again before which others
+    /// were added.
+    #[test]
+    fn a_dump_of_ipv6_routes_that_change_meanwhile_removes_none_and_doubles_none() {
+        for others_change in [true, false] {
+            let (mut follower, mut mirror) = following(None);
+            mirror.apply(ControlEvent::Route(inet6_blackhole(2), Placement::Last));
+            dump_inet6(Time::ZERO, others_change, &mut follower, &mut mirror);
+            assert_eq!(mirror.report().inet6, if others_change { 2 } else { 1 });
+            mirror.apply(ControlEvent::RouteRemoved(inet6_blackhole(1)));
+            assert_eq!(mirror.report().inet6, 1, "a route is there twice only by an undisturbed dump");
+        }
+    }
+
+    #[test]
+    fn ipv6_routes_that_change_during_each_dump_are_listed_ever_more_seldom() {
+        let (mut follower, mut mirror) = following(None);
+        let dump = |milliseconds, follower: &mut Follower, mirror: &mut Mirror| {
+            dump_inet6(Duration::from_millis(milliseconds), true, follower, mirror);
+            follower.next_deadline().map(|at| at.as_millis())
+        };
+        assert_eq!(dump(0, &mut follower, &mut mirror), Some(10));
+        assert!(!follower.is_synced());
+        follower.want_settled(Duration::from_millis(10));
+        assert_eq!(follower.wanted, [DumpPart::Inet6]);
+        follower.wanted.clear();
+        assert_eq!([100, 200, 300].map(|at| dump(at, &mut follower, &mut mirror)), [120, 240, 380].map(Some));
+        assert!(follower.is_synced(), "a router begins although routes go on to change");
+        assert!((0..20).all(|_| dump(1000, &mut follower, &mut mirror) <= Some(11_240)));
+        dump_inet6(Time::ZERO, false, &mut follower, &mut mirror);
+        assert_eq!(dump(0, &mut follower, &mut mirror), Some(10));
     }
 
     /// A message of port 9 that answers to this request.

@@ -109,6 +109,12 @@ impl Mirror {
         }
     }
 
+    /// Ends a dump of IPv6 routes during which they changed: what it did not list may be there, and what it listed twice may be
+    /// there once.
+    pub fn end_shifted_dump(&mut self) {
+        self.routing.inet6.remove_repeated(&mut self.routing.sets);
+    }
+
     fn remove_all<T>(&mut self, unseen: Vec<T>, remove: impl Fn(&mut Mirror, T)) -> usize {
         let removed = unseen.len();
         unseen.into_iter().for_each(|item| remove(self, item));

@@ -285,6 +285,17 @@ impl<A: Address> FamilyRoutes<A> {
         removed
     }
 
+    /// Removes what the current dump listed again.
+    pub fn remove_repeated(&mut self, sets: &mut HopSets) {
+        let dump = self.dump;
+        let mut all = Vec::new();
+        for (table, routes) in &mut self.routes {
+            let repeated = routes.remove_repeated(dump);
+            all.extend(repeated.into_iter().map(|(prefix, entry)| (*table, prefix, entry)));
+        }
+        self.follow_removed(&all, sets);
+    }
+
     /// Removes every route that `would_go` with a link, but for those that the kernel passes over.
     pub fn sweep_visible(&mut self, sets: &mut HopSets, would_go: impl Fn(&StoredRoute, &HopSets) -> bool) {
         for routes in self.routes.values_mut() {
@@ -309,11 +320,15 @@ impl<A: Address> FamilyRoutes<A> {
             let gone = routes.sweep(|entry, among| is_gone(entry, among, sets));
             all.extend(gone.into_iter().map(|(prefix, entry)| (*table, prefix, entry)));
         }
-        for (table, prefix, entry) in &all {
+        self.follow_removed(&all, sets);
+        all.len()
+    }
+
+    fn follow_removed(&mut self, removed: &[(u32, Prefix<A>, StoredRoute)], sets: &mut HopSets) {
+        for (table, prefix, entry) in removed {
             self.lost(*table, *prefix, entry, sets);
             self.changed(*table, *prefix, false);
         }
-        all.len()
     }
 
     /// Hands all changes to the tables.

@@ -208,6 +208,20 @@ impl<A: Address> RouteTable<A> {
         }
     }
 
+    /// Removes and returns what the dump of this number listed again.
+    pub fn remove_repeated(&mut self, dump: u8) -> Vec<(Prefix<A>, StoredRoute)> {
+        let several = self.0.iter().filter(|(_, routes)| matches!(routes, PrefixRoutes::Many(_)));
+        let prefixes: Vec<Prefix<A>> = several.map(|(prefix, _)| *prefix).collect();
+        let mut removed = Vec::new();
+        for prefix in prefixes {
+            let take = |routes: &mut Vec<StoredRoute>| {
+                removed.extend(take_repeated(routes, dump).into_iter().map(|route| (prefix, route)));
+            };
+            self.edit(prefix, take);
+        }
+        removed
+    }
+
     /// Removes and returns every route that `is_gone` among those of its prefix.
     pub fn sweep(
         &mut self,
@@ -229,6 +243,17 @@ impl<A: Address> RouteTable<A> {
         }
         removed
     }
+}
+
+fn take_repeated(routes: &mut Vec<StoredRoute>, dump: u8) -> Vec<StoredRoute> {
+    let mut listed: Vec<StoredRoute> = Vec::new();
+    let is_repeated = |route: &mut StoredRoute| {
+        let is_listed = route.dump == dump;
+        let is_repeated = is_listed && listed.iter().any(|known| known.is(route));
+        listed.extend(is_listed.then_some(*route));
+        is_repeated
+    };
+    routes.extract_if(.., is_repeated).collect()
 }
 
 /// Places a route among those of the same metric as the kernel does. A route replaces the first one that is like it in whether
