@@ -302,7 +302,7 @@ fn every_route_type_has_its_adjacency() {
         add(route(&net(6), &[by(9, "127.0.0.9")])),
         add(route(&net(7), &[RouteHop { encapsulated: true, ..by(1, "10.0.1.9") }])),
         add(RouteEntry {
-            selective: Some(Selector { tos: 16, source: 0 }),
+            selective: Selector::tos(16),
             ..route(&net(8), &[by(1, "10.0.1.9")])
         }),
         add(route(&net(9), &[RouteHop { mtu: Some(1400), ..by(1, "10.0.1.9") }])),
@@ -856,6 +856,28 @@ fn a_part_of_a_bridge_is_no_port() {
     assert!(script.mirror.port_link(1).is_none() && script.mirror.port_link(0).is_some());
     script.apply([ControlEvent::Link(link(2, "eth2"))]);
     assert_eq!(found(&script), ("1:29".to_owned(), "2:glean".to_owned()));
+}
+
+/// As long as there is one of them, the kernel gets all packets to the prefix.
+#[test]
+fn ipv6_routes_for_some_sources_are_told_apart() {
+    let from = |source, hops: &[RouteHop]| RouteEntry {
+        selective: Some(Selector::source(prefix(source))),
+        ..route("2001:db8:9::/48", hops)
+    };
+    let (one, other) = (by(1, "fe80::1"), by(2, "fe80::2"));
+    let mut script = Script::new();
+    script.apply([neighbor(1, "fe80::1", 1, REACHABLE), neighbor(2, "fe80::2", 2, REACHABLE)]);
+    let found = |script: &Script| script.all("2001:db8:9::1");
+    script.apply([add(from("2001:db8:1::/48", &[one])), add(from("2001:db8:2::/48", &[one]))]);
+    script.apply([ControlEvent::RouteRemoved(from("2001:db8:1::/48", &[one]))]);
+    assert_eq!(found(&script), set(&["local"]), "one is left");
+    script.apply([add(route("2001:db8:9::/48", &[one, other]))]);
+    assert_eq!(found(&script), set(&["local"]), "it is no hop of another route");
+    script.apply([ControlEvent::RouteRemoved(from("2001:db8:2::/48", &[one]))]);
+    assert_eq!(found(&script), set(&["0:1", "1:2"]));
+    script.apply([ControlEvent::RouteRemoved(from("2001:db8:2::/48", &[one]))]);
+    assert_eq!(found(&script), set(&["0:1", "1:2"]));
 }
 
 /// The kernel removes them without a message if it is set so.

@@ -408,7 +408,7 @@ fn own<A: Address>(
 /// Whether a multipath route may have others between its hops that no report named. If every route up to now is known, one whose
 /// hops are reported one after the other has none but those.
 fn may_hide(route: &StoredRoute, is_new: bool, among: &[StoredRoute]) -> bool {
-    let is_before = |known: &&StoredRoute| known.metric == route.metric && known.order.is_multipath();
+    let is_before = |known: &&StoredRoute| known.is_beside(route) && known.order.is_multipath();
     let before = among.iter().find(is_before).map(|known| known.may_hide);
     before.unwrap_or(is_new)
 }
@@ -429,7 +429,7 @@ fn grows<A: Address>(
     let Some(all) = route.set().and_then(|id| sets.hops(id)) else { return false };
     let is_part = |known: &StoredRoute| {
         let hops = known.set().filter(|id| route.set() != Some(*id)).and_then(|id| sets.hops(id));
-        known.metric == route.metric && hops.is_some_and(|hops| hops.iter().all(|hop| holds(all, hop)))
+        known.is_beside(&route) && hops.is_some_and(|hops| hops.iter().all(|hop| holds(all, hop)))
     };
     let (parts, grew) = match placement {
         Placement::Replace => return false,

@@ -4,6 +4,8 @@
 //! (`fib6_add_rt2node` in net/ipv6/ip6_fib.c). A walk through the list goes from the first hop to the last one and passes over
 //! the routes between them. So no dump lists these (`rt6_dump_route` in net/ipv6/route.c), and they stay when their link goes
 //! down (`fib6_ifdown`).
+//!
+//! Routes for some sources are in lists of their own.
 
 use crate::netlink::event::Placement;
 
@@ -11,10 +13,14 @@ use super::stored_route::{HopOrder, StoredRoute};
 
 /// The route of a metric that other hops may join.
 fn multipath(routes: &[StoredRoute], metric: u32) -> Option<(u8, &StoredRoute)> {
-    routes.iter().filter(|route| route.metric == metric).find_map(|route| match route.order {
+    routes.iter().filter(|route| is_listed(route, metric)).find_map(|route| match route.order {
         HopOrder::Hops(count) => Some((count, route)),
         HopOrder::Behind(_) => None,
     })
+}
+
+fn is_listed(route: &StoredRoute, metric: u32) -> bool {
+    route.metric == metric && route.selective.is_none()
 }
 
 /// The multipath route between whose hops a route is.
@@ -35,7 +41,7 @@ pub(super) fn may_reveal(gone: &StoredRoute, left: &[StoredRoute]) -> bool {
 /// Gives the other routes of a metric another place. Returns whether any has one.
 fn renumber(routes: &mut [StoredRoute], metric: u32, to: impl Fn(&StoredRoute, u8) -> u8) -> bool {
     let mut changed = false;
-    for route in routes.iter_mut().filter(|route| route.metric == metric) {
+    for route in routes.iter_mut().filter(|route| is_listed(route, metric)) {
         if let HopOrder::Behind(behind) = route.order {
             route.order = HopOrder::Behind(to(route, behind));
             changed |= route.order != HopOrder::Behind(behind);
@@ -44,10 +50,12 @@ fn renumber(routes: &mut [StoredRoute], metric: u32, to: impl Fn(&StoredRoute, u
     changed
 }
 
-/// The hops at these places of the list are gone.
-pub(super) fn lose_hops(routes: &mut [StoredRoute], metric: u32, gone: &[usize]) {
+/// The hops of `shrunk` at these places of the list are gone.
+pub(super) fn lose_hops(routes: &mut [StoredRoute], shrunk: &StoredRoute, gone: &[usize]) {
     let before = |behind: u8| gone.iter().filter(|place| **place < usize::from(behind)).count() as u8;
-    renumber(routes, metric, |_, behind| behind - before(behind));
+    if shrunk.selective.is_none() {
+        renumber(routes, shrunk.metric, |_, behind| behind - before(behind));
+    }
 }
 
 /// A route of this metric is gone.
@@ -65,7 +73,10 @@ pub(super) fn follow_added(
     placement: Placement,
     replaced: Option<HopOrder>,
 ) -> bool {
-    let StoredRoute { metric, dump, order, .. } = routes[at];
+    let StoredRoute { metric, dump, order, selective, .. } = routes[at];
+    if selective.is_some() {
+        return false;
+    }
     match (order, placement, replaced) {
         // What the dump listed before has its place already. What it does not list either is between the hops.
         (HopOrder::Hops(count), Placement::Listed, _) => {

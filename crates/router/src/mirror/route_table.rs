@@ -142,7 +142,7 @@ impl<A: Address> RouteTable<A> {
         self.edit(prefix, |routes| {
             let Some(at) = routes.iter().position(|known| known == before) else { return };
             replaced = replace(routes, at, route);
-            lose_hops(routes, route.metric, gone);
+            lose_hops(routes, &route, gone);
         });
         replaced
     }

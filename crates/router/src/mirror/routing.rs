@@ -86,7 +86,7 @@ impl Routing {
             return route;
         }
         let entries = self.inet6.at(route.table, prefix).iter();
-        let mut joined = entries.filter(|entry| entry.metric == route.metric && entry.order.joins());
+        let mut joined = entries.filter(|entry| is_beside(entry, &route) && entry.order.joins());
         let Some(known) = joined.next().and_then(|entry| self.sets.hops(entry.set()?)) else { return route };
         let mut hops = hops.to_vec();
         let place = |hop: &RouteHop| known.iter().position(|known| family::holds(&[*known], hop));
@@ -134,7 +134,7 @@ impl Routing {
         links: &LinkTable,
     ) {
         let entries = self.inet6.at(route.table, prefix).to_vec();
-        for entry in entries.iter().filter(|entry| entry.metric == route.metric) {
+        for entry in entries.iter().filter(|entry| is_beside(entry, route)) {
             let Some(hops) = entry.set().and_then(|id| self.sets.hops(id)) else { continue };
             let left: Vec<_> = hops.iter().filter(|hop| !family::holds(gone, hop)).copied().collect();
             if left.len() == hops.len() || left.is_empty() {
@@ -291,6 +291,10 @@ impl Routing {
         let inet6 = self.inet6.local_hosts().map(|address| IpAddr::V6(address.to_ip()));
         inet.chain(inet6).collect()
     }
+}
+
+fn is_beside(entry: &StoredRoute, route: &RouteEntry) -> bool {
+    (entry.metric, entry.selective) == (route.metric, route.selective)
 }
 
 fn is_default(route: &RouteEntry) -> bool {

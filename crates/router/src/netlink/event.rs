@@ -1,7 +1,9 @@
 //! Changes of the control plane's state as events: links, addresses, neighbours, routes, next-hop objects, rules. The
 //! kernel reports them over netlink; a router without a kernel writes the same events from its configuration.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::policy::{RulePrefix, RuleTransport};
@@ -217,13 +219,23 @@ pub struct RouteOrigin {
     pub onlink: u16,
 }
 
-/// What packets must have besides their destination for a route to take them.
+/// What packets must have besides their destination for a route to take them: a TOS (IPv4), or a source within a prefix (IPv6). It is
+/// compared only, and kept with each of a million routes, so it is a number: that of the TOS, or a hash of the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Selector {
-    /// TOS bits.
-    pub tos: u8,
-    /// The length of the source prefix.
-    pub source: u8,
+pub struct Selector(NonZeroU32);
+
+impl Selector {
+    /// Packets with these TOS bits; `None` if the route takes those with any.
+    pub fn tos(tos: u8) -> Option<Selector> {
+        NonZeroU32::new(tos.into()).map(Selector)
+    }
+
+    /// Packets from this prefix.
+    pub fn source(prefix: AnyPrefix) -> Selector {
+        let mut hasher = DefaultHasher::new();
+        prefix.hash(&mut hasher);
+        Selector(NonZeroU32::MIN | hasher.finish() as u32)
+    }
 }
 
 /// A next-hop object.

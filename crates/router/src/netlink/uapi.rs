@@ -81,6 +81,7 @@ pub const NUD_PROBE: u16 = 0x10;
 pub const NUD_PERMANENT: u16 = 0x80;
 
 pub const RTA_DST: u16 = 1;
+pub const RTA_SRC: u16 = 2;
 pub const RTA_OIF: u16 = 4;
 pub const RTA_GATEWAY: u16 = 5;
 pub const RTA_PRIORITY: u16 = 6;

@@ -22,12 +22,11 @@ pub(super) fn route(body: &[u8]) -> Option<Option<RouteEntry>> {
     if header.flags.contains(RouteFlags::Cloned) {
         return Some(None);
     }
-    let (source, tos) = (header.source_prefix_length, header.tos);
     Some(Some(RouteEntry {
         table: found.table.unwrap_or(header.table.into()),
-        prefix: prefix(&header, found.destination)?,
+        prefix: prefix(&header, header.destination_prefix_length, found.destination)?,
         metric: found.metric,
-        selective: (source != 0 || tos != 0).then_some(Selector { tos, source }),
+        selective: selector(&header, found.sources)?,
         protocol: header.protocol.into(),
         origin: origin(&header, &found),
         action: action(&header, found),
@@ -41,6 +40,7 @@ pub(super) fn route(body: &[u8]) -> Option<Option<RouteEntry>> {
 struct RouteAttributes<'a> {
     table: Option<u32>,
     destination: Option<&'a [u8]>,
+    sources: Option<&'a [u8]>,
     source: Option<IpAddr>,
     metric: u32,
     link: LinkIndex,
@@ -63,6 +63,7 @@ impl<'a> RouteAttributes<'a> {
         match kind {
             uapi::RTA_TABLE => self.table = number(),
             uapi::RTA_DST => self.destination = Some(value),
+            uapi::RTA_SRC => self.sources = Some(value),
             uapi::RTA_PREFSRC => self.source = ip(value),
             uapi::RTA_PRIORITY => self.metric = number().unwrap_or(0),
             uapi::RTA_OIF => self.link = number().unwrap_or(0),
@@ -103,17 +104,24 @@ fn gateway(value: &[u8]) -> Option<IpAddr> {
     ip(value).filter(|gateway| !gateway.is_unspecified())
 }
 
-fn prefix(header: &RouteHeader, destination: Option<&[u8]>) -> Option<AnyPrefix> {
-    let len = header.destination_prefix_length;
+/// `None` within for a route that takes all packets.
+fn selector(header: &RouteHeader, sources: Option<&[u8]>) -> Option<Option<Selector>> {
+    Some(match header.source_prefix_length {
+        0 => Selector::tos(header.tos),
+        len => Some(Selector::source(prefix(header, len, sources)?)),
+    })
+}
+
+fn prefix(header: &RouteHeader, len: u8, first: Option<&[u8]>) -> Option<AnyPrefix> {
     match header.address_family {
-        AddressFamily::Inet => Some(AnyPrefix::Inet(of_family(destination, len)?)),
-        _ => Some(AnyPrefix::Inet6(of_family(destination, len)?)),
+        AddressFamily::Inet => Some(AnyPrefix::Inet(of_family(first, len)?)),
+        _ => Some(AnyPrefix::Inet6(of_family(first, len)?)),
     }
 }
 
 /// The default route has no attribute for its destination.
-fn of_family<A: Address>(destination: Option<&[u8]>, len: u8) -> Option<Prefix<A>> {
-    let address = match destination {
+fn of_family<A: Address>(first: Option<&[u8]>, len: u8) -> Option<Prefix<A>> {
+    let address = match first {
         Some(value) => A::from_any(ip(value)?)?,
         None => A::zero(),
     };
@@ -251,6 +259,20 @@ mod tests {
         let several = attribute(uapi::RTA_MULTIPATH, &[next_hop, plain].concat());
         let other = RouteHop { link: 3, weight: 2, ..hop };
         assert_eq!(action_of(uapi::AF_INET, 0, &[several]), RouteAction::via([hop, other]));
+    }
+
+    #[test]
+    fn routes_are_told_apart_by_the_prefix_of_their_sources() {
+        let selective = |source: &[u8; 16], len: u8, tos: u8| {
+            let header = [uapi::AF_INET6, 0, len, tos, 254, 186, 0, RTN_UNICAST, 0, 0, 0, 0];
+            let body = [&header[..], &attribute(uapi::RTA_SRC, source)].concat();
+            route(&body).flatten().map(|route| route.selective).unwrap()
+        };
+        let source = |third: u8| [0x20, 1, 0xd, 0xb8, 0, third, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(selective(&source(1), 48, 0), selective(&source(1), 48, 0));
+        assert_ne!(selective(&source(1), 48, 0), selective(&source(2), 48, 0));
+        assert_ne!(selective(&source(1), 48, 0), selective(&source(1), 56, 0));
+        assert_eq!([selective(&source(1), 0, 0), selective(&source(1), 0, 16)], [None, Selector::tos(16)]);
     }
 
     #[test]
