@@ -156,6 +156,10 @@ fn the_router_looks_up_in_the_tables_that_rules_choose(engine: &str) {
         ruled.rules("del", rules);
         ruled.check(false, Fate::Lost, "no rule is left");
     }
+    ruled.lab.router.ip("route add 192.0.2.0/24 dev eth2 table 100");
+    ruled.rules("add", LEADING[0]);
+    ruled.check(false, Fate::ByRouter, "a station of a network that only this table has");
+    ruled.rules("del", LEADING[0]);
     ruled.check(true, Fate::Lost, "no rule is of IPv6");
     let inet6 = ["-6 from 2001:db8:1::/64 lookup 100 pref 100"];
     ruled.rules("add", &inet6);

@@ -339,7 +339,7 @@ fn local_prefixes_are_local_in_every_table_and_hide_longer_ones() {
     assert_eq!(script.view().interface(1).unwrap().table, 1);
     assert_eq!(script.all_in(1, "10.0.1.1"), set(&["local"]));
     assert_eq!(script.all_in(1, "10.0.2.5"), set(&["1:5"]));
-    assert_eq!(script.to("10.0.2.5"), "1:glean", "the neighbour has a host route in the VRF only");
+    assert_eq!(script.to("10.0.2.5"), "1:5", "both tables have the neighbour's network");
     assert_eq!(script.to("203.0.113.65"), "0:glean");
     script.apply([add(local("203.0.113.0/24"))]);
     assert_eq!(script.to("203.0.113.65"), "local");
@@ -723,7 +723,10 @@ fn a_vrf_may_be_reported_after_its_members() {
     ]);
     assert_eq!(script.view().interface(1).unwrap().table, 1);
     assert_eq!(script.all_in(1, "10.0.2.5"), set(&["1:5"]));
-    assert_eq!(script.to("10.0.2.5"), "1:glean");
+    assert_eq!(script.to("10.0.2.5"), "1:5", "the main table has its network too");
+    script.apply([ControlEvent::RouteRemoved(connected("10.0.2.0/24", 2))]);
+    assert_eq!(script.to("10.0.2.5"), "no route");
+    assert_eq!(script.all_in(1, "10.0.2.5"), set(&["1:5"]));
 }
 
 #[test]
@@ -1287,6 +1290,32 @@ fn rules_follow_what_their_tables_have() {
     assert_eq!(lookups(&script), [(MAIN, 0), (MAIN, 0)]);
     script.apply([add(in_100("0.0.0.0/0")), ControlEvent::RuleRemoved(rule)]);
     assert_eq!(lookups(&script), [(MAIN, 0), (MAIN, 0)]);
+}
+
+/// As with several uplinks: the tables of rules have the connected networks too.
+#[test]
+fn neighbours_have_host_routes_in_tables_of_rules() {
+    let mut script = Script::new();
+    script.mirror.follow_kernel_forwarding();
+    let selector = RuleSelector { ingress: Some("eth1".into()), ..RuleSelector::default() };
+    let (priority, target, identity) = (100, RuleTarget::Table(100), b"eth1".to_vec());
+    let rule = Rule { priority, selector, target, identity, ..main_rule(Family::Inet) };
+    let network = RouteEntry { table: 100, ..connected("10.0.2.0/24", 2) };
+    script.apply([
+        ControlEvent::Rule(main_rule(Family::Inet)),
+        ControlEvent::Rule(rule),
+        neighbor(2, "10.0.2.9", 29, REACHABLE),
+        add(RouteEntry { table: 100, ..route("0.0.0.0/0", &[by(2, "10.0.2.9")]) }),
+        add(network.clone()),
+    ]);
+    let found = |script: &Script, to: &str| script.all_in(1, to).into_iter().next().unwrap();
+    assert_eq!([found(&script, "10.0.2.9"), found(&script, "10.0.2.8")], ["1:29", "1:glean"]);
+    script.apply([neighbor(2, "10.0.2.8", 28, REACHABLE)]);
+    assert_eq!([found(&script, "10.0.2.8"), script.to("10.0.2.8")], ["1:28", "1:28"]);
+    script.apply([ControlEvent::NeighborRemoved(2, ip("10.0.2.8"))]);
+    assert_eq!([found(&script, "10.0.2.8"), script.to("10.0.2.8")], ["1:glean", "1:glean"]);
+    script.apply([ControlEvent::RouteRemoved(network), neighbor(2, "10.0.2.7", 27, REACHABLE)]);
+    assert_eq!([found(&script, "10.0.2.7"), script.to("10.0.2.7")], ["1:29", "1:27"]);
 }
 
 #[test]

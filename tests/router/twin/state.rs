@@ -43,8 +43,6 @@ pub fn of_kernel(node: &Node) -> (Facts, Facts) {
         for table in TABLES {
             let (routes, local) = routes_of_kernel(&all, (table, family == "-6"), &carriers, &hidden);
             let hosts = host_routes(&routes, &neighbors, family == "-6");
-            // Neighbours are looked up where the packets of their link are.
-            let hosts = if table == 254 { hosts } else { BTreeMap::new() };
             facts.extend(routes.iter().chain(&hosts).map(|(prefix, leads)| route(table, prefix, leads)));
             if table != 254 {
                 // Our program has the table `local` in a table that packets are looked up in, and keeps it there.

@@ -222,8 +222,11 @@ impl Mirror {
     fn place_all_hosts(&mut self) {
         self.links.tables().into_iter().for_each(|table| self.routing.create(table));
         for (link, address) in self.neighbors.all() {
-            self.remove_host(link, address);
-            self.place_host(link, address);
+            match self.links.place(link) {
+                Some(_) if self.routing.has_host(link, address) => {}
+                Some(_) => self.place_host(link, address),
+                None => self.remove_host(link, address),
+            }
         }
     }
 
@@ -281,7 +284,7 @@ impl Mirror {
     fn place_host(&mut self, link: LinkIndex, address: IpAddr) {
         let is_link_local = matches!(address, IpAddr::V6(ip) if ip.is_unicast_link_local());
         if self.links.place(link).is_some() && !is_link_local && !address.is_multicast() {
-            self.routing.add_host(link, address, self.links.table(link));
+            self.routing.add_host(link, address);
         }
     }
 

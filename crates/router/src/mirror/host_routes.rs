@@ -1,7 +1,8 @@
 //! The host routes of neighbours on connected networks.
 //!
 //! A connected network is one next hop without a MAC address. Each of its stations that is resolved has a host route of
-//! its own, while the network's route is the one that would lead to it. A default route to a link is such a network too.
+//! its own, while the network's route is the one that would lead to it. A default route to a link is such a network too. Tables of
+//! rules and VRFs may have a network too; a neighbour has a host route in each table that has its network.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,10 +19,12 @@ type HostKey<A> = (A, LinkIndex);
 
 /// The host routes of one family.
 pub(super) struct HostRoutes<A: Address> {
-    /// Neighbours that may be sent to, each with the table that packets to it are looked up in.
+    /// Neighbours that may be sent to.
     all: BTreeMap<HostKey<A>, HostRoute>,
-    /// Neighbours whose covering route may have changed.
-    dirty: BTreeSet<HostKey<A>>,
+    /// Those that no table knows yet.
+    added: BTreeSet<HostKey<A>>,
+    /// Those whose covering route in a table may have changed.
+    dirty: BTreeSet<(u32, HostKey<A>)>,
     /// Host routes to remove, by table.
     removed: Vec<(u32, A)>,
 }
@@ -34,59 +37,66 @@ pub(super) struct HostIndices {
     pub below_default: NextHop,
 }
 
-#[derive(Clone, Copy)]
 struct HostRoute {
-    table: u32,
     indices: HostIndices,
-    placed: Option<NextHop>,
+    /// The tables that have a host route to it, and which.
+    placed: Vec<(u32, NextHop)>,
+}
+
+impl HostRoute {
+    fn in_table(&self, table: u32) -> Option<NextHop> {
+        self.placed.iter().find(|(placed, _)| *placed == table).map(|(_, hop)| *hop)
+    }
+
+    fn place(&mut self, table: u32, hop: Option<NextHop>) {
+        self.placed.retain(|(placed, _)| *placed != table);
+        self.placed.extend(hop.map(|hop| (table, hop)));
+    }
 }
 
 impl<A: Address> Default for HostRoutes<A> {
     fn default() -> Self {
-        HostRoutes { all: BTreeMap::new(), dirty: BTreeSet::new(), removed: Vec::new() }
+        HostRoutes {
+            all: BTreeMap::new(),
+            added: BTreeSet::new(),
+            dirty: BTreeSet::new(),
+            removed: Vec::new(),
+        }
     }
 }
 
 impl<A: Address> HostRoutes<A> {
-    /// Adds a neighbour. If its link moved to another table, the indices that it had are returned.
-    pub fn add(
-        &mut self,
-        address: A,
-        link: LinkIndex,
-        table: u32,
-        indices: HostIndices,
-    ) -> Option<HostIndices> {
+    /// Adds a neighbour. If it was there, the indices that it had are returned.
+    pub fn add(&mut self, address: A, link: LinkIndex, indices: HostIndices) -> Option<HostIndices> {
         let before = self.remove(address, link);
-        self.all.insert((address, link), HostRoute { table, indices, placed: None });
-        self.dirty.insert((address, link));
+        self.all.insert((address, link), HostRoute { indices, placed: Vec::new() });
+        self.added.insert((address, link));
         before
     }
 
     /// Removes a neighbour; its indices are returned.
     pub fn remove(&mut self, address: A, link: LinkIndex) -> Option<HostIndices> {
         let host = self.all.remove(&(address, link))?;
-        self.dirty.remove(&(address, link));
-        if host.placed.is_some() {
-            self.removed.push((host.table, address));
-        }
+        self.added.remove(&(address, link));
+        self.removed.extend(host.placed.iter().map(|(table, _)| (*table, address)));
         Some(host.indices)
+    }
+
+    pub fn has(&self, address: A, link: LinkIndex) -> bool {
+        self.all.contains_key(&(address, link))
     }
 
     /// Whether the table has a neighbour's host route at this prefix.
     pub fn is_placed(&self, table: u32, prefix: Prefix<A>) -> bool {
         let at = |address| (address, LinkIndex::MIN)..=(address, LinkIndex::MAX);
         prefix.len() == A::BITS
-            && self
-                .all
-                .range(at(prefix.first()))
-                .any(|(_, host)| host.placed.is_some() && host.table == table)
+            && self.all.range(at(prefix.first())).any(|(_, host)| host.in_table(table).is_some())
     }
 
     /// A route changed: the neighbours below it have to be decided again.
     pub fn touch_within(&mut self, table: u32, prefix: Prefix<A>) {
         let range = (prefix.first(), LinkIndex::MIN)..=(prefix.last(), LinkIndex::MAX);
-        let within = self.all.range(range).filter(|(_, host)| host.table == table);
-        self.dirty.extend(within.map(|(key, _)| *key));
+        self.dirty.extend(self.all.range(range).map(|(key, _)| (table, *key)));
     }
 
     /// Adapts the host routes to the routes of the tables; `has_own` tells where the kernel has a route to that prefix.
@@ -98,46 +108,54 @@ impl<A: Address> HostRoutes<A> {
         has_own: impl Fn(u32, Prefix<A>) -> bool,
     ) {
         let mut changes: FxHashMap<u32, Vec<Change<A>>> = FxHashMap::default();
+        let mut change = |table: u32, change| changes.entry(table).or_default().push(change);
         for (table, address) in std::mem::take(&mut self.removed) {
             let prefix = Prefix::host(address);
             if !has_own(table, prefix) {
-                changes.entry(table).or_default().push(Change { prefix, next_hop: None });
+                change(table, Change { prefix, next_hop: None });
             }
         }
-        for key in std::mem::take(&mut self.dirty) {
-            if let Some((table, change)) = self.decide(key, tables, indices, &has_own) {
-                changes.entry(table).or_default().push(change);
-            }
+        for key in std::mem::take(&mut self.added) {
+            self.dirty.extend(tables.numbers().map(|table| (table, key)));
         }
-        for (table, mut changes) in changes {
-            // A neighbour of two links may lose the host route of one and get that of the other.
-            changes.sort_by_key(|change| change.next_hop.is_some());
-            // Only tables that have routes lead to neighbours.
-            let _ = tables.apply(now, table, &changes, Origin::Protocol);
+        for (table, key) in std::mem::take(&mut self.dirty) {
+            let decided = self.decide(table, key, tables, indices, &has_own);
+            decided.into_iter().for_each(|decided| change(table, decided));
         }
+        hand_over(now, tables, changes);
     }
 
     /// A neighbour has a host route if the route that covers it is its network's. Where the kernel has a route to this
     /// very address, that route stays, and there is nothing to remove.
     fn decide(
         &mut self,
+        table: u32,
         key: HostKey<A>,
         tables: &FamilyTables<A>,
         indices: &NextHopIndices,
         has_own: &impl Fn(u32, Prefix<A>) -> bool,
-    ) -> Option<(u32, Change<A>)> {
+    ) -> Option<Change<A>> {
         let host = self.all.get_mut(&key)?;
         let prefix = Prefix::host(key.0);
         let network = RouteAction::Forward(NextHopVia { link: key.1, neighbor: None });
-        let covering = tables.rib(host.table)?.covering(prefix).map(|route| route.next_hop);
-        let has_own = has_own(host.table, prefix);
-        let before = host.placed;
-        host.placed = match covering.filter(|_| !has_own) {
+        let covering = tables.rib(table)?.covering(prefix).map(|route| route.next_hop);
+        let has_own = has_own(table, prefix);
+        let before = host.in_table(table);
+        let next_hop = match covering.filter(|_| !has_own) {
             Some(hop) if indices.get(network) == Some(hop) => Some(host.indices.below_network),
             Some(hop) if indices.get_default(network) == Some(hop) => Some(host.indices.below_default),
             _ => None,
         };
-        let changed = !has_own && host.placed != before;
-        changed.then_some((host.table, Change { prefix, next_hop: host.placed }))
+        host.place(table, next_hop);
+        (!has_own && next_hop != before).then_some(Change { prefix, next_hop })
+    }
+}
+
+fn hand_over<A: Address>(now: Time, tables: &mut FamilyTables<A>, changes: FxHashMap<u32, Vec<Change<A>>>) {
+    for (table, mut changes) in changes {
+        // A neighbour of two links may lose the host route of one and get that of the other.
+        changes.sort_by_key(|change| change.next_hop.is_some());
+        // Only tables that have routes lead to neighbours.
+        let _ = tables.apply(now, table, &changes, Origin::Protocol);
     }
 }

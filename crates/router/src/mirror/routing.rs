@@ -213,8 +213,8 @@ impl Routing {
         };
     }
 
-    /// Gives a neighbour a host route in the table that packets to it are looked up in.
-    pub fn add_host(&mut self, link: LinkIndex, address: IpAddr, table: u32) {
+    /// Gives a neighbour a host route in the tables that have its network.
+    pub fn add_host(&mut self, link: LinkIndex, address: IpAddr) {
         let via = RouteAction::Forward(NextHopVia { link, neighbor: Some(address) });
         // Without free indices the kernel continues to forward to this neighbour.
         let Ok(below_network) = self.sets.next_hops.acquire(via) else { return };
@@ -223,13 +223,20 @@ impl Routing {
         };
         let indices = HostIndices { below_network, below_default };
         let before = match address {
-            IpAddr::V4(ip) => self.inet.hosts.add(ip.to_bits(), link, table, indices),
-            IpAddr::V6(ip) => self.inet6.hosts.add(ip.to_bits(), link, table, indices),
+            IpAddr::V4(ip) => self.inet.hosts.add(ip.to_bits(), link, indices),
+            IpAddr::V6(ip) => self.inet6.hosts.add(ip.to_bits(), link, indices),
         };
         self.release(before);
     }
 
-    /// Takes the host route of a neighbour away, if it has one.
+    pub fn has_host(&self, link: LinkIndex, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(ip) => self.inet.hosts.has(ip.to_bits(), link),
+            IpAddr::V6(ip) => self.inet6.hosts.has(ip.to_bits(), link),
+        }
+    }
+
+    /// Takes the host routes of a neighbour away, if it has any.
     pub fn remove_host(&mut self, link: LinkIndex, address: IpAddr) {
         let indices = match address {
             IpAddr::V4(ip) => self.inet.hosts.remove(ip.to_bits(), link),
