@@ -117,10 +117,14 @@ impl NetlinkSerializable for NetlinkRequest {
     }
 }
 
-/// Judges the error that ended a dump. Kernels before 5.3 have no next-hop objects: there is nothing to list then.
+/// Judges the error that ended a dump. Kernels before 5.3 have no next-hop objects, and a kernel may be built without rules or
+/// IPv6: there is nothing to list then.
 pub fn refused(code: i32, part: DumpPart) -> Result<(), SocketError> {
     const EOPNOTSUPP: i32 = 95;
-    let is_optional = matches!(part, DumpPart::Objects | DumpPart::Inet6 | DumpPart::Forwarding6);
+    let is_optional = matches!(
+        part,
+        DumpPart::Objects | DumpPart::Rules | DumpPart::Inet6 | DumpPart::Forwarding6
+    );
     if code == 0 || code == -EOPNOTSUPP && is_optional {
         return Ok(());
     }
@@ -162,6 +166,12 @@ mod tests {
             let body = [&[0; 4][..], &[family], &vec![0; header - 1]].concat();
             assert_eq!(bytes, [head.concat(), body].concat(), "{part:?}");
         }
+    }
+
+    #[test]
+    fn a_kernel_may_have_no_rules_but_no_kernel_is_without_links() {
+        assert!(refused(-95, DumpPart::Rules).is_ok() && refused(-95, DumpPart::Links).is_err());
+        assert!(refused(-16, DumpPart::Rules).is_err());
     }
 
     #[test]
