@@ -52,20 +52,22 @@ impl RouteWriter {
         if self.batch.len() > BATCH { self.flush() } else { Ok(()) }
     }
 
-    /// Writes the batch. The kernel has applied it when this returns; an error is that of the first change it refused.
+    /// Writes the batch. The kernel has applied it when this returns; an error is that of the first change it refused, or says that it
+    /// refused more than the socket has room for.
     pub fn flush(&mut self) -> Result<(), SocketError> {
         let sent = if self.batch.is_empty() { Ok(()) } else { self.socket.send(&self.batch) };
         self.batch.clear();
         sent.and_then(|()| self.refusal())
     }
 
-    /// The kernel answers what it refuses only.
+    /// The kernel answers what it refuses only. That some answers are lost is reported before those that are not.
     fn refusal(&mut self) -> Result<(), SocketError> {
-        let mut refused = Ok(());
+        let (mut refused, mut lost) = (Ok(()), Ok(()));
         loop {
             match self.socket.receive()? {
                 Received::Some(bytes) => refused = refused.and_then(|()| first_error(bytes)),
-                Received::Nothing | Received::Lost => return refused,
+                Received::Lost => lost = Err(refusal(libc::ENOBUFS)),
+                Received::Nothing => return refused.and(lost),
             }
         }
     }
@@ -74,9 +76,12 @@ impl RouteWriter {
 fn first_error(bytes: &[u8]) -> Result<(), SocketError> {
     let errors = Messages(bytes).filter(|message| message.message_type() == NLMSG_ERROR);
     let codes = errors.filter_map(|message| Some(i32::from_ne_bytes(*message.payload().first_chunk()?)));
-    codes.into_iter().find(|code| *code != 0).map_or(Ok(()), |code| {
-        Err(SocketError::RefusedRoute { source: io::Error::from_raw_os_error(code.saturating_neg()) })
-    })
+    let first = codes.into_iter().find(|code| *code != 0);
+    first.map_or(Ok(()), |code| Err(refusal(code.saturating_neg())))
+}
+
+fn refusal(code: i32) -> SocketError {
+    SocketError::RefusedRoute { source: io::Error::from_raw_os_error(code) }
 }
 
 fn message(change: RouteWrite, link: LinkIndex) -> Vec<u8> {
@@ -129,6 +134,20 @@ mod tests {
         let bytes = message(RouteWrite::Remove(prefix()), 7);
         assert_eq!(bytes.get(4..8), Some(&[25, 0, 1, 0][..]));
         assert_eq!(bytes.get(16..28), Some(&[2, 15, 0, 0, 254, 0, 255, 0, 0, 0, 0, 0][..]));
+    }
+
+    /// A batch has more routes than the socket has room for answers. No link has this number, and without privileges the kernel
+    /// refuses them for that.
+    #[test]
+    fn a_batch_that_is_refused_whole_is_an_error() {
+        let mut writer = RouteWriter::open(i32::MAX as LinkIndex).unwrap();
+        let route = RouteWrite::Replace(prefix(), Ipv4Addr::new(10, 0, 2, 2).into());
+        while writer.batch.len() < BATCH {
+            writer.batch.extend_from_slice(&message(route, writer.link));
+        }
+        let error = writer.flush().unwrap_err();
+        assert!(matches!(error, SocketError::RefusedRoute { .. }), "{error}");
+        assert!(writer.flush().is_ok(), "nothing is left to be read");
     }
 
     #[test]
