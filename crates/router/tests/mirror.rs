@@ -301,10 +301,7 @@ fn every_route_type_has_its_adjacency() {
         of(&net(5), RouteAction::Broadcast),
         add(route(&net(6), &[by(9, "127.0.0.9")])),
         add(route(&net(7), &[RouteHop { encapsulated: true, ..by(1, "10.0.1.9") }])),
-        add(RouteEntry {
-            selective: Selector::tos(16),
-            ..route(&net(8), &[by(1, "10.0.1.9")])
-        }),
+        add(RouteEntry { selective: Selector::tos(16), ..route(&net(8), &[by(1, "10.0.1.9")]) }),
         add(route(&net(9), &[RouteHop { mtu: Some(1400), ..by(1, "10.0.1.9") }])),
         add(route(&net(10), &[RouteHop { mtu: Some(9000), ..by(1, "10.0.1.9") }])),
     ]);

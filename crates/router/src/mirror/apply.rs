@@ -28,7 +28,9 @@ impl Mirror {
             ControlEvent::NextHop(id, object) => {
                 self.routing.sets_changed |= self.routing.sets.set_object(id, object);
             }
-            ControlEvent::NextHopRemoved(id) => self.routing.remove_object(id),
+            ControlEvent::NextHopRemoved(id) => {
+                self.routing.remove_objects([id]);
+            }
             ControlEvent::Forwarding(link, family, on) => {
                 self.view_changed |= self.links.set_forwarding(link, family, on);
             }
@@ -102,7 +104,10 @@ impl Mirror {
                 mirror.remove_neighbor(link, address);
             }),
             DumpPart::Objects => {
-                self.remove_all(self.routing.sets.unseen(), |mirror, id| mirror.routing.remove_object(id))
+                let unseen = routing.sets.unseen();
+                let removed = unseen.len();
+                routing.remove_objects(unseen);
+                removed
             }
             DumpPart::Inet => routing.inet.end_dump(&mut routing.sets),
             DumpPart::Inet6 => routing.inet6.end_dump(&mut routing.sets),
@@ -186,7 +191,7 @@ impl Mirror {
     /// The kernel drops the next-hop objects of a link that is set down or loses its carrier, whatever its settings say
     /// of routes without a carrier, and does not report it. When the link is back, the objects are not.
     fn drop_objects(&mut self, index: LinkIndex) {
-        if !self.keeps_routes && self.routing.remove_objects_by(index) {
+        if !self.keeps_routes && self.routing.remove_objects(self.routing.sets.objects_by(index)) {
             let parts = [DumpPart::Objects, DumpPart::Inet, DumpPart::Inet6];
             parts.into_iter().for_each(|part| self.suspect(part));
         }

@@ -139,6 +139,13 @@ impl HopSets {
         }
     }
 
+    /// Whether a route uses any of these objects.
+    pub fn uses_any(&self, objects: &FxHashSet<u32>) -> bool {
+        let sets = objects.iter().flat_map(|id| [HopSet::Object(*id), HopSet::ObjectWithMtu(*id)]);
+        let mut keys = sets.flat_map(|set| [(set.clone(), false), (set, true)]);
+        keys.any(|key| self.ids.contains_key(&key))
+    }
+
     /// Stores an object; returns whether anything changed.
     pub fn set_object(&mut self, id: u32, object: NextHopObject) -> bool {
         let before = self.objects.insert(id, KnownObject { object: object.clone(), seen: true });

@@ -176,34 +176,23 @@ impl Routing {
         self.inet6.sweep(&mut self.sets, is_only_by);
     }
 
-    /// Removes a next-hop object. The kernel removes its routes with it, and does not always report them. A group loses
-    /// the member, and is removed with its last.
-    pub fn remove_object(&mut self, id: u32) {
-        if let Some(gone) = self.sets.remove_object(id) {
-            self.remove_routes_of(&gone);
-        }
-    }
-
-    /// Removes the next-hop objects over a link; returns whether there were any.
-    pub fn remove_objects_by(&mut self, link: LinkIndex) -> bool {
-        let objects = self.sets.objects_by(link);
+    /// Removes next-hop objects; returns whether any was known. The kernel removes their routes with them, and does not always
+    /// report that. A group loses the member, and is removed with its last.
+    pub fn remove_objects(&mut self, objects: impl IntoIterator<Item = u32>) -> bool {
         let gone: FxHashSet<u32> =
             objects.into_iter().filter_map(|id| self.sets.remove_object(id)).flatten().collect();
-        self.remove_routes_of(&gone);
+        self.sets_changed |= !gone.is_empty();
+        self.remove_family_of(Family::Inet, &gone);
+        self.remove_family_of(Family::Inet6, &gone);
         !gone.is_empty()
     }
 
-    fn remove_routes_of(&mut self, objects: &FxHashSet<u32>) {
-        if objects.is_empty() {
+    /// Removes the routes of a family by these next-hop objects. Daemons remove objects after their routes, and many at once:
+    /// these are not looked for among a million routes.
+    pub fn remove_family_of(&mut self, family: Family, objects: &FxHashSet<u32>) {
+        if !self.sets.uses_any(objects) {
             return;
         }
-        self.sets_changed = true;
-        self.remove_family_of(Family::Inet, objects);
-        self.remove_family_of(Family::Inet6, objects);
-    }
-
-    /// Removes the routes of a family by these next-hop objects.
-    pub fn remove_family_of(&mut self, family: Family, objects: &FxHashSet<u32>) {
         let is_gone = |route: &StoredRoute, sets: &HopSets| {
             route.set().and_then(|set| sets.object(set)).is_some_and(|id| objects.contains(&id))
         };

@@ -121,10 +121,8 @@ impl NetlinkSerializable for NetlinkRequest {
 /// IPv6: there is nothing to list then.
 pub fn refused(code: i32, part: DumpPart) -> Result<(), SocketError> {
     const EOPNOTSUPP: i32 = 95;
-    let is_optional = matches!(
-        part,
-        DumpPart::Objects | DumpPart::Rules | DumpPart::Inet6 | DumpPart::Forwarding6
-    );
+    let is_optional =
+        matches!(part, DumpPart::Objects | DumpPart::Rules | DumpPart::Inet6 | DumpPart::Forwarding6);
     if code == 0 || code == -EOPNOTSUPP && is_optional {
         return Ok(());
     }
