@@ -503,6 +503,23 @@ fn an_ipv6_route_may_be_there_twice() {
 
 /// Other routes of its metric come before it.
 #[test]
+fn groups_that_are_too_large_are_warned_of_once() {
+    let mut script = Script::new();
+    let hops: Vec<RouteHop> = (1..=65).map(|last| by(1, &format!("10.0.1.{last}"))).collect();
+    script.apply([
+        add(route("198.18.0.0/16", &hops)),
+        add(route("198.19.0.0/16", &hops[..])),
+        add(route("198.17.0.0/16", &[&hops[..], &[by(2, "10.0.2.9")]].concat())),
+        set_up(2, false),
+        set_up(2, true),
+    ]);
+    assert_eq!(script.to("198.18.0.1"), "local");
+    let warnings = script.mirror.take_warnings();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("1 to 64 members"), "{warnings:?}");
+}
+
+#[test]
 fn a_route_whose_object_changes_replaces_none() {
     for (to, from) in [("2001:db8::/32", "2001:db8::1"), ("198.18.0.0/15", "198.18.0.1")] {
         let mut script = Script::new();

@@ -3,6 +3,8 @@
 //! A set of one hop has that hop's index. Other sets have a group of their own: its members change with links and
 //! objects, while its index, and so every route that uses it, stays.
 
+use std::mem::{Discriminant, discriminant};
+
 use fullview_table::NextHop;
 use fullview_table::group::{GroupError, Groups, Member};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,6 +32,8 @@ pub(super) struct HopSets {
     groups_changed: bool,
     /// What could not be done as the kernel does it, for the log: the kernel forwards these packets.
     pub warnings: Vec<String>,
+    /// Of what there is a warning already: the same groups and next hops fail again whenever links or objects change.
+    warned: FxHashSet<Discriminant<GroupError>>,
 }
 
 struct KnownObject {
@@ -231,9 +235,15 @@ impl HopSets {
         match self.group(group, members) {
             Ok(index) => (Some(index), Some(index)),
             Err(error) => {
-                self.warnings.push(format!("a next-hop group is left to the kernel: {error}"));
+                self.warn("a next-hop group", &error);
                 (Some(KERNEL), group)
             }
+        }
+    }
+
+    fn warn(&mut self, what: &str, error: &GroupError) {
+        if self.warned.insert(discriminant(error)) {
+            self.warnings.push(format!("{what} is left to the kernel, as are others like it: {error}"));
         }
     }
 
@@ -267,7 +277,7 @@ impl HopSets {
                 _ => self.next_hops.acquire(*action),
             };
             let next_hop = acquired.unwrap_or_else(|error| {
-                self.warnings.push(format!("a next hop is left to the kernel: {error}"));
+                self.warn("a next hop", &error.into());
                 self.kernel()
             });
             match members.iter_mut().find(|member| member.next_hop == next_hop) {
