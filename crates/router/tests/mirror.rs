@@ -1221,6 +1221,36 @@ fn a_dump_of_addresses_that_does_not_end_forgets_none() {
 
 /// The last address of a link was removed, and the link's hops died with it. When the link has an address again they
 /// are alive, and the kernel does not report it.
+/// The kernel does not report that it uses hops again, which it had listed as dead.
+#[test]
+fn dead_hops_of_a_link_that_is_back_are_left_to_the_kernel_until_they_are_listed() {
+    let mut script = Script::new();
+    let of_metric = |metric, hop| RouteEntry { metric, ..route("198.18.0.0/15", &[hop]) };
+    let (first, other) = (by(1, "10.0.1.9"), of_metric(20, by(2, "10.0.2.9")));
+    let dump = |script: &mut Script, first: RouteHop| {
+        script.mirror.begin_dump(DumpPart::Inet);
+        for listed in [of_metric(10, first), other.clone()] {
+            script.mirror.apply(ControlEvent::Route(listed, Placement::Listed));
+        }
+    };
+    let without_carrier = ControlEvent::Link(Link { carrier: false, ..link(1, "eth1") });
+    script.apply([neighbor(1, "10.0.1.9", 19, REACHABLE), neighbor(2, "10.0.2.9", 29, REACHABLE)]);
+    script.apply([without_carrier]);
+    dump(&mut script, RouteHop { dead: true, ..first });
+    script.mirror.end_dump(DumpPart::Inet);
+    script.settle();
+    assert_eq!(script.to("198.18.0.1"), "1:29");
+    dump(&mut script, RouteHop { dead: true, ..first });
+    script.apply([ControlEvent::Link(link(1, "eth1"))]);
+    script.mirror.end_dump(DumpPart::Inet);
+    script.settle();
+    assert_eq!(script.to("198.18.0.1"), "local", "that dump had begun before");
+    dump(&mut script, first);
+    script.mirror.end_dump(DumpPart::Inet);
+    script.settle();
+    assert_eq!(script.to("198.18.0.1"), "0:19");
+}
+
 #[test]
 fn dead_hops_may_be_usable_again_with_an_address() {
     let mut script = Script::new();

@@ -67,7 +67,10 @@ impl Mirror {
             DumpPart::Addresses => self.links.mark_addresses(),
             DumpPart::Neighbors => self.neighbors.mark(),
             DumpPart::Objects => self.routing.sets.mark(),
-            DumpPart::Inet => self.routing.inet.begin_dump(),
+            DumpPart::Inet => {
+                self.links.mark_revived();
+                self.routing.inet.begin_dump();
+            }
             DumpPart::Inet6 => self.routing.inet6.begin_dump(),
         }
     }
@@ -109,7 +112,10 @@ impl Mirror {
                 routing.remove_objects(unseen);
                 removed
             }
-            DumpPart::Inet => routing.inet.end_dump(&mut routing.sets),
+            DumpPart::Inet => {
+                routing.sets_changed |= self.links.sweep_revived();
+                routing.inet.end_dump(&mut routing.sets)
+            }
             DumpPart::Inet6 => routing.inet6.end_dump(&mut routing.sets),
         }
     }
@@ -155,11 +161,23 @@ impl Mirror {
         }
         match (state, self.links.reported_state(index)) {
             (before, LinkState::Down) if before != LinkState::Down => self.link_went_down(index),
-            (before, after) if before != after => self.suspect(DumpPart::Inet),
+            (before, after) if before != after => {
+                self.suspect(DumpPart::Inet);
+                self.revive(index);
+            }
             _ if (was_down, carried) != (self.links.is_down(index), self.links.carries(index)) => {
                 self.foreign_link_changed(index);
             }
             _ => {}
+        }
+    }
+
+    /// The kernel uses the dead hops of a link that is back at once. Which these are it says only when it is asked: until then their
+    /// packets are left to it.
+    fn revive(&mut self, index: LinkIndex) {
+        if self.links.carries(index) && self.routing.sets.has_dead_by(index) {
+            self.links.revive(index);
+            self.routing.sets_changed = true;
         }
     }
 
@@ -183,8 +201,9 @@ impl Mirror {
         if self.routing.inet.uses(&sets) {
             self.suspect(DumpPart::Inet);
         }
-        if self.links.is_down(index) {
-            self.routing.remove_routes_by(index, &self.links);
+        match self.links.is_down(index) {
+            true => self.routing.remove_routes_by(index, &self.links),
+            false => self.revive(index),
         }
     }
 
@@ -244,6 +263,7 @@ impl Mirror {
         }
         if is_new && address.ip.is_ipv4() && self.routing.sets.has_dead_by(link) {
             self.suspect(DumpPart::Inet);
+            self.revive(link);
         }
     }
 

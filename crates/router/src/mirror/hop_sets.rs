@@ -383,13 +383,13 @@ enum Usability {
 fn usability(hop: &RouteHop, links: &LinkTable) -> Usability {
     let mtu = links.get(hop.link).map_or(0, |link| link.mtu);
     let lesser_mtu = hop.mtu.is_some_and(|of_route| of_route < mtu);
+    let is_dead = links.is_down(hop.link) || hop.dead && !links.is_revived(hop.link);
     match links.state(hop.link) {
-        LinkState::Foreign if hop.dead || links.is_down(hop.link) => Usability::Dead,
+        _ if is_dead => Usability::Dead,
         LinkState::Foreign => Usability::Usable(RouteAction::Local),
         LinkState::Down => Usability::Dead,
-        _ if hop.dead => Usability::Dead,
         LinkState::NoCarrier => Usability::NoCarrier,
-        LinkState::Up if hop.encapsulated || lesser_mtu => Usability::Usable(RouteAction::Local),
+        LinkState::Up if hop.dead || hop.encapsulated || lesser_mtu => Usability::Usable(RouteAction::Local),
         LinkState::Up => Usability::Usable(RouteAction::Forward(via(hop))),
     }
 }

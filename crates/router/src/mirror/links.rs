@@ -36,6 +36,8 @@ pub(super) struct LinkTable {
     links: FxHashMap<LinkIndex, KnownLink>,
     /// Links that carry nothing by newer messages than those applied here.
     failed: FxHashSet<LinkIndex>,
+    /// Links whose hops may be dead no longer, and whether the dump of IPv4 routes under way has begun since.
+    revived: FxHashMap<LinkIndex, bool>,
     /// Whether the kernel's settings decide what is forwarded.
     pub follows_kernel: bool,
     /// Where the kernel forwards.
@@ -144,6 +146,7 @@ impl LinkTable {
             .extend(place.filter(|place| self.numbers.contains_key(place) && !self.gone.contains(place)));
         self.forwards.retain(|(link, _)| *link != index);
         self.failed.remove(&index);
+        self.revived.remove(&index);
         self.links.remove(&index).is_some()
     }
 
@@ -278,6 +281,27 @@ impl LinkTable {
             true => self.links.contains_key(&index) && self.failed.insert(index),
             false => self.failed.remove(&index),
         }
+    }
+
+    /// Hops by this link that the kernel reported as dead may be used again. It reports that with the next dump only.
+    pub fn revive(&mut self, index: LinkIndex) {
+        self.revived.insert(index, false);
+    }
+
+    pub fn is_revived(&self, index: LinkIndex) -> bool {
+        self.revived.contains_key(&index)
+    }
+
+    /// Begins a dump of IPv4 routes, which lists the hops of revived links as they are.
+    pub fn mark_revived(&mut self) {
+        self.revived.values_mut().for_each(|is_listed| *is_listed = true);
+    }
+
+    /// Returns whether the dump settles which hops are dead.
+    pub fn sweep_revived(&mut self) -> bool {
+        let before = self.revived.len();
+        self.revived.retain(|_, is_listed| !*is_listed);
+        self.revived.len() < before
     }
 
     /// Returns whether any link had failed.
