@@ -827,6 +827,24 @@ fn ipv4_routes_with_a_hop_by_a_link_go_when_it_is_removed() {
 }
 
 #[test]
+fn ipv4_routes_by_a_link_go_with_its_last_address() {
+    let mut script = Script::new();
+    let address = |host: &str| InterfaceAddress { ip: ip(host), len: 24 };
+    let removed = |host: &str| ControlEvent::AddressRemoved(1, address(host));
+    script.apply(["10.0.1.1", "10.0.1.3", "fe80::1"].map(|host| ControlEvent::Address(1, address(host))));
+    script.apply([
+        neighbor(2, "10.0.2.9", 29, REACHABLE),
+        add(route("198.18.0.0/16", &[by(1, "10.0.1.9")])),
+        add(route("198.18.0.0/15", &[by(2, "10.0.2.9")])),
+        add(route("2001:db8:1::/48", &[by(1, "fe80::9")])),
+        removed("10.0.1.1"),
+    ]);
+    assert_eq!(script.to("198.18.0.1"), "0:glean");
+    script.apply([removed("10.0.1.3")]);
+    assert_eq!([script.to("198.18.0.1"), script.to("2001:db8:1::1")], ["1:29", "0:glean"]);
+}
+
+#[test]
 fn a_link_without_ipv4_routes_asks_for_no_dump_of_them() {
     let mut script = Script::new();
     let container = link(8, "veth8");

@@ -275,6 +275,14 @@ impl Mirror {
         }
         if was_there && address.ip.is_ipv4() {
             self.suspect(DumpPart::Inet);
+            self.drop_routes_without_address(link);
+        }
+    }
+
+    /// With the last IPv4 address of a link go the IPv4 routes by it, without a message.
+    fn drop_routes_without_address(&mut self, link: LinkIndex) {
+        if !self.keeps_routes && !self.links.has_inet_address(link) {
+            self.routing.remove_inet_routes_by(link, &self.links);
         }
     }
 

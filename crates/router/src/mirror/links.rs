@@ -212,6 +212,11 @@ impl LinkTable {
         known.map(|known| known.address).collect()
     }
 
+    pub fn has_inet_address(&self, index: LinkIndex) -> bool {
+        let known = self.links.get(&index).into_iter().flat_map(|known| &known.addresses);
+        known.into_iter().any(|known| known.address.ip.is_ipv4())
+    }
+
     /// Whether a link is set up and has a carrier.
     pub fn carries(&self, index: LinkIndex) -> bool {
         self.get(index).is_some_and(|link| link.up && link.carrier)

@@ -151,13 +151,12 @@ impl Routing {
 
     /// Removes the routes of which every hop leaves by this link, or is dead for another reason.
     pub fn remove_routes_by(&mut self, link: LinkIndex, links: &LinkTable) {
-        let is_dead = |hop: &RouteHop| hop.link == link || hop.dead || links.is_down(hop.link);
-        let is_gone = |route: &StoredRoute, sets: &HopSets| {
-            let hops = route.set().and_then(|id| sets.hops(id)).unwrap_or_default();
-            hops.iter().any(|hop| hop.link == link) && hops.iter().all(is_dead)
-        };
-        self.inet.sweep(&mut self.sets, is_gone);
-        self.inet6.sweep_visible(&mut self.sets, is_gone);
+        self.remove_inet_routes_by(link, links);
+        self.inet6.sweep_visible(&mut self.sets, |route, sets| is_dead_with(route, link, sets, links));
+    }
+
+    pub fn remove_inet_routes_by(&mut self, link: LinkIndex, links: &LinkTable) {
+        self.inet.sweep(&mut self.sets, |route, sets| is_dead_with(route, link, sets, links));
     }
 
     /// Removes the routes that the kernel removes with a link: those of IPv4 with any hop by it (`fib_sync_down_dev` in
@@ -287,6 +286,12 @@ impl Routing {
         let inet6 = self.inet6.local_hosts().map(|address| IpAddr::V6(address.to_ip()));
         inet.chain(inet6).collect()
     }
+}
+
+fn is_dead_with(route: &StoredRoute, link: LinkIndex, sets: &HopSets, links: &LinkTable) -> bool {
+    let hops = route.set().and_then(|id| sets.hops(id)).unwrap_or_default();
+    let is_dead = |hop: &RouteHop| hop.link == link || hop.dead || links.is_down(hop.link);
+    hops.iter().any(|hop| hop.link == link) && hops.iter().all(is_dead)
 }
 
 fn is_beside(entry: &StoredRoute, route: &RouteEntry) -> bool {
