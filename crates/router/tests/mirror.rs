@@ -269,7 +269,7 @@ fn the_lowest_metric_that_can_be_used_wins() {
 #[test]
 fn routes_that_do_the_same_are_told_apart_by_their_origin() {
     let mut script = Script::new();
-    let of_address = RouteOrigin { protocol: KERNEL, scope: 253, source: 0x0a00_0141, onlink: 0 };
+    let of_address = RouteOrigin { protocol: KERNEL, scope: 253, attributes: 0x0a00_0141, onlink: 0 };
     let connected = RouteEntry { origin: of_address, ..connected("203.0.113.64/26", 1) };
     let added = RouteEntry {
         protocol: BGP,

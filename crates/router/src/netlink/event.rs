@@ -213,8 +213,9 @@ pub struct RouteOrigin {
     pub protocol: u8,
     /// How far its destinations are (`RT_SCOPE_`).
     pub scope: u8,
-    /// The source of this host's packets (`src`); 0 without one.
-    pub source: u32,
+    /// The source of this host's packets (`src`), or 0; where a route has metrics (`mtu`, `advmss`) or realms, mixed with a hash of
+    /// these.
+    pub attributes: u32,
     /// A bit for each of the first hops whose gateway need not be on a connected network (`onlink`).
     pub onlink: u16,
 }
@@ -232,10 +233,15 @@ impl Selector {
 
     /// Packets from this prefix.
     pub fn source(prefix: AnyPrefix) -> Selector {
-        let mut hasher = DefaultHasher::new();
-        prefix.hash(&mut hasher);
-        Selector(NonZeroU32::MIN | hasher.finish() as u32)
+        Selector(NonZeroU32::MIN | hash(&prefix))
     }
+}
+
+/// A number that is another one for nearly every other value.
+pub fn hash(value: &impl Hash) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish() as u32
 }
 
 /// A next-hop object.

@@ -88,6 +88,7 @@ pub const RTA_PRIORITY: u16 = 6;
 pub const RTA_PREFSRC: u16 = 7;
 pub const RTA_METRICS: u16 = 8;
 pub const RTA_MULTIPATH: u16 = 9;
+pub const RTA_FLOW: u16 = 11;
 pub const RTA_TABLE: u16 = 15;
 pub const RTA_VIA: u16 = 18;
 pub const RTA_ENCAP_TYPE: u16 = 21;

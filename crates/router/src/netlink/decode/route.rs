@@ -7,7 +7,7 @@ use netlink_packet_core::parse_u32;
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{RouteFlags, RouteHeader, RouteType};
 
-use crate::netlink::event::{RouteEntry, RouteOrigin, Selector};
+use crate::netlink::event::{RouteEntry, RouteOrigin, Selector, hash};
 use crate::netlink::uapi;
 use crate::route::{AnyPrefix, HopSet, LinkIndex, RouteAction, RouteHop};
 
@@ -45,7 +45,8 @@ struct RouteAttributes<'a> {
     metric: u32,
     link: LinkIndex,
     gateway: Option<IpAddr>,
-    mtu: Option<u32>,
+    metrics: Option<&'a [u8]>,
+    realms: Option<u32>,
     object: Option<u32>,
     multipath: Option<&'a [u8]>,
     encapsulated: bool,
@@ -70,12 +71,17 @@ impl<'a> RouteAttributes<'a> {
             uapi::RTA_GATEWAY => self.gateway = gateway(value),
             // The gateway is of another family than the route: a family of 16 bits, then the address.
             uapi::RTA_VIA => self.gateway = self.gateway.or_else(|| gateway(value.get(2..)?)),
-            uapi::RTA_METRICS => self.mtu = find_u32(&nested(value), uapi::RTAX_MTU).filter(|mtu| *mtu > 0),
+            uapi::RTA_METRICS => self.metrics = Some(value),
+            uapi::RTA_FLOW => self.realms = number(),
             uapi::RTA_NH_ID => self.object = number(),
             uapi::RTA_MULTIPATH => self.multipath = Some(value),
             uapi::RTA_ENCAP_TYPE => self.encapsulated = true,
             _ => {}
         }
+    }
+
+    fn mtu(&self) -> Option<u32> {
+        find_u32(&nested(self.metrics?), uapi::RTAX_MTU).filter(|mtu| *mtu > 0)
     }
 
     fn hop(&self, weight: u16, dead: bool) -> RouteHop {
@@ -97,7 +103,18 @@ fn origin(header: &RouteHeader, found: &RouteAttributes<'_>) -> RouteOrigin {
         }
         None => u16::from(header.flags.contains(RouteFlags::Onlink)),
     };
-    RouteOrigin { protocol: header.protocol.into(), scope: header.scope.into(), source, onlink }
+    let (protocol, scope) = (header.protocol.into(), header.scope.into());
+    RouteOrigin { protocol, scope, attributes: source ^ metrics_and_realms(found), onlink }
+}
+
+/// A hash of them; 0 for a route that has none.
+fn metrics_and_realms(found: &RouteAttributes<'_>) -> u32 {
+    let hops = NextHops(found.multipath.unwrap_or_default()).enumerate();
+    let of_hops: Vec<(usize, u32)> = hops.filter_map(|(at, hop)| Some((at, hop.realms?))).collect();
+    match (found.metrics, found.realms, &of_hops[..]) {
+        (None, None, []) => 0,
+        all => hash(&all),
+    }
 }
 
 fn gateway(value: &[u8]) -> Option<IpAddr> {
@@ -144,12 +161,12 @@ fn action(header: &RouteHeader, found: RouteAttributes<'_>) -> RouteAction<HopSe
 }
 
 fn hop_set(header: &RouteHeader, found: RouteAttributes<'_>) -> HopSet {
-    match (found.object, found.mtu) {
+    let mtu = found.mtu();
+    match (found.object, mtu) {
         (Some(object), Some(_)) => return HopSet::ObjectWithMtu(object),
         (Some(object), None) => return HopSet::Object(object),
         (None, _) => {}
     }
-    let mtu = found.mtu;
     // Whether an IPv6 hop is dead depends only on its link. The kernel reports links, but not that hops can be used
     // again when a link is up: a dead hop would stay dead. (IPv4 hops die with a link's last address too.)
     let is_inet6 = header.address_family == AddressFamily::Inet6;
@@ -166,6 +183,7 @@ struct NextHops<'a>(&'a [u8]);
 struct MultipathHop {
     hop: RouteHop,
     onlink: bool,
+    realms: Option<u32>,
 }
 
 impl Iterator for NextHops<'_> {
@@ -179,7 +197,7 @@ impl Iterator for NextHops<'_> {
         let has = |flag| u32::from(flags) & flag != 0;
         let link = u32::from_ne_bytes([a, b, c, d]);
         let hop = RouteHop { link, ..found.hop(u16::from(hops) + 1, has(uapi::RTNH_F_DEAD)) };
-        Some(MultipathHop { hop, onlink: has(uapi::RTNH_F_ONLINK) })
+        Some(MultipathHop { hop, onlink: has(uapi::RTNH_F_ONLINK), realms: found.realms })
     }
 }
 
@@ -273,6 +291,29 @@ mod tests {
         assert_ne!(selective(&source(1), 48, 0), selective(&source(2), 48, 0));
         assert_ne!(selective(&source(1), 48, 0), selective(&source(1), 56, 0));
         assert_eq!([selective(&source(1), 0, 0), selective(&source(1), 0, 16)], [None, Selector::tos(16)]);
+    }
+
+    #[test]
+    fn ipv4_routes_are_told_apart_by_their_metrics_and_realms() {
+        const ADVMSS: u16 = 8;
+        let origin = |attributes: &[Vec<u8>]| {
+            let header = [uapi::AF_INET, 0, 0, 0, 254, 186, 0, RTN_UNICAST, 0, 0, 0, 0];
+            let body = [&header[..], &attributes.concat()].concat();
+            route(&body).flatten().map(|route| route.origin).unwrap()
+        };
+        let source = attribute(uapi::RTA_PREFSRC, &[192, 0, 2, 1]);
+        let advmss = |mss: u32| attribute(uapi::RTA_METRICS, &attribute(ADVMSS, &mss.to_ne_bytes()));
+        let realms = attribute(uapi::RTA_FLOW, &7u32.to_ne_bytes());
+        let hop = [&[16, 0, 0, 0, 2, 0, 0, 0][..], &realms].concat();
+        let all = [
+            origin(std::slice::from_ref(&source)),
+            origin(&[source.clone(), advmss(1300)]),
+            origin(&[source.clone(), advmss(1301)]),
+            origin(&[source.clone(), realms]),
+            origin(&[source, attribute(uapi::RTA_MULTIPATH, &hop)]),
+        ];
+        assert_eq!(all[0].attributes, 0xc000_0201);
+        assert!((1..all.len()).all(|at| !all[..at].contains(&all[at])), "{all:?}");
     }
 
     #[test]
