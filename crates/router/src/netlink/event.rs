@@ -204,17 +204,17 @@ pub struct RouteEntry {
     pub action: RouteAction<HopSet>,
 }
 
-/// What the kernel tells IPv4 routes apart by that do the same for the same packets (`fib_find_info` in
-/// net/ipv4/fib_semantics.c): `ip route add 192.0.2.0/24 dev eth1` beside the network of an address on eth1. IPv6 has one such
-/// route at most, and all zeros here.
+/// What the kernel tells routes apart by that do the same for the same packets. Of IPv4 it has `ip route add 192.0.2.0/24 dev eth1`
+/// beside the network of an address on eth1 (`fib_find_info` in net/ipv4/fib_semantics.c). Of IPv6 it has several only if they have
+/// no next hops here, one for each link: to addresses of this host, and to multicast groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouteOrigin {
     /// As in [`RouteEntry`].
     pub protocol: u8,
     /// How far its destinations are (`RT_SCOPE_`).
     pub scope: u8,
-    /// The source of this host's packets (`src`), or 0; where a route has metrics (`mtu`, `advmss`) or realms, mixed with a hash of
-    /// these.
+    /// The source of this host's packets (`src`), or 0; mixed with a hash of metrics (`mtu`, `advmss`), realms, and the link of a
+    /// route without next hops, where a route has any of these.
     pub attributes: u32,
     /// A bit for each of the first hops whose gateway need not be on a connected network (`onlink`).
     pub onlink: u16,

@@ -90,8 +90,9 @@ impl<'a> RouteAttributes<'a> {
 }
 
 fn origin(header: &RouteHeader, found: &RouteAttributes<'_>) -> RouteOrigin {
+    let attributes = other_attributes(header, found);
     if header.address_family != AddressFamily::Inet {
-        return RouteOrigin::default();
+        return RouteOrigin { attributes, ..RouteOrigin::default() };
     }
     let source = match found.source {
         Some(IpAddr::V4(source)) => source.to_bits(),
@@ -104,15 +105,20 @@ fn origin(header: &RouteHeader, found: &RouteAttributes<'_>) -> RouteOrigin {
         None => u16::from(header.flags.contains(RouteFlags::Onlink)),
     };
     let (protocol, scope) = (header.protocol.into(), header.scope.into());
-    RouteOrigin { protocol, scope, attributes: source ^ metrics_and_realms(found), onlink }
+    RouteOrigin { protocol, scope, attributes: source ^ attributes, onlink }
 }
 
-/// A hash of them; 0 for a route that has none.
-fn metrics_and_realms(found: &RouteAttributes<'_>) -> u32 {
+/// A hash of the link of a route that has no hops here, of an IPv4 route's metrics, and of its realms; 0 without any of them.
+fn other_attributes(header: &RouteHeader, found: &RouteAttributes<'_>) -> u32 {
+    let has_hops = header.kind == RouteType::Unicast || found.object.is_some();
+    let link = Some(found.link).filter(|link| *link != 0 && !has_hops);
+    if header.address_family != AddressFamily::Inet {
+        return link.map_or(0, |link| hash(&link));
+    }
     let hops = NextHops(found.multipath.unwrap_or_default()).enumerate();
     let of_hops: Vec<(usize, u32)> = hops.filter_map(|(at, hop)| Some((at, hop.realms?))).collect();
-    match (found.metrics, found.realms, &of_hops[..]) {
-        (None, None, []) => 0,
+    match (link, found.metrics, found.realms, &of_hops[..]) {
+        (None, None, None, []) => 0,
         all => hash(&all),
     }
 }
@@ -314,6 +320,21 @@ mod tests {
         ];
         assert_eq!(all[0].attributes, 0xc000_0201);
         assert!((1..all.len()).all(|at| !all[..at].contains(&all[at])), "{all:?}");
+    }
+
+    /// Several links may have one address, and each of them has one to their multicast groups.
+    #[test]
+    fn local_routes_are_told_apart_by_their_links() {
+        const RTN_LOCAL: u8 = 2;
+        let origin = |family, kind, link: u32| {
+            let header = [family, 0, 0, 0, 255, 2, 0, kind, 0, 0, 0, 0];
+            let body = [&header[..], &attribute(uapi::RTA_OIF, &link.to_ne_bytes())].concat();
+            route(&body).flatten().map(|route| route.origin).unwrap()
+        };
+        for family in [uapi::AF_INET, uapi::AF_INET6] {
+            assert_ne!(origin(family, RTN_LOCAL, 2), origin(family, RTN_LOCAL, 3));
+            assert_eq!(origin(family, RTN_UNICAST, 2), origin(family, RTN_UNICAST, 3), "their hops differ");
+        }
     }
 
     #[test]
