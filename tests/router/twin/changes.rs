@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::place::{SIDES, STATIONS, host_mac, text};
+use super::place::{FOREIGN, MAKE_FOREIGN, SIDES, STATIONS, host_mac, text};
 
 /// One change.
 #[derive(Clone, Debug)]
@@ -60,6 +60,8 @@ const PREFIXES6: [&str; 9] = [
     "2001:db8:2:0:8000::/65",
     "::/0",
 ];
+/// The sources that a route is for: all, or those of a side.
+const SOURCES6: [&str; 8] = ["", "", "", "", "", "", " from 2001:db8:1::/64", " from 2001:db8:2::/64"];
 /// The numbers of next-hop objects of IPv4 and IPv6, and of groups.
 const HOPS: [u32; 4] = [1, 2, 3, 4];
 const HOPS6: [u32; 3] = [21, 22, 23];
@@ -101,13 +103,24 @@ impl Changes {
         self.0.random_range(0..SIDES)
     }
 
+    fn device(&mut self) -> String {
+        match self.0.random_range(0..=SIDES) {
+            SIDES => FOREIGN.to_owned(),
+            side => format!("eth{}", side + 1),
+        }
+    }
+
     fn route(&mut self) -> String {
         let inet6 = self.is_inet6();
-        let prefix = if inet6 { self.one(&PREFIXES6) } else { self.one(&PREFIXES) };
+        let prefix = match inet6 {
+            true => format!("{}{}", self.one(&PREFIXES6), self.one(&SOURCES6)),
+            false => self.one(&PREFIXES).to_owned(),
+        };
         let verbs = ["add", "add", "replace", "replace", "change", "del", "del", "append", "prepend"];
         let verb = self.one(&verbs);
         let metric = self.one(&["", "", "", " metric 5", " metric 50"]);
         let table = self.one(&["", "", "", "", " table 100"]);
+        let mss = if inet6 { "" } else { self.one(&["", "", "", " advmss 1300"]) };
         if verb == "del" {
             return format!("route del {prefix}{metric}{table}");
         }
@@ -118,8 +131,8 @@ impl Changes {
             }
             1..3 => format!("route {verb} {prefix} nhid {}{metric}{table}", self.hop_or_group(inet6)),
             3..6 => format!("route {verb} {prefix}{metric}{table} {}", self.hops(inet6)),
-            6 => format!("route {verb} {prefix} dev eth{}{metric}{table}", self.side() + 1),
-            _ => format!("route {verb} {prefix} {}{metric}{table}", self.way(inet6)),
+            6 => format!("route {verb} {prefix} dev {}{metric}{table}{mss}", self.device()),
+            _ => format!("route {verb} {prefix} {}{metric}{table}{mss}", self.way(inet6)),
         }
     }
 
@@ -159,7 +172,12 @@ impl Changes {
         let count = self.0.random_range(2..4);
         let hop = |_| {
             let (side, gateway) = self.gateway(inet6);
-            format!("nexthop via {gateway} dev eth{side} weight {}", self.0.random_range(1..3))
+            let weight = self.0.random_range(1..3);
+            match self.0.random_range(0..8) {
+                0 if inet6 => format!("nexthop via fe80::{side} dev {FOREIGN} weight {weight}"),
+                0 => format!("nexthop dev {FOREIGN} weight {weight}"),
+                _ => format!("nexthop via {gateway} dev eth{side} weight {weight}"),
+            }
         };
         (0..count).map(hop).collect::<Vec<_>>().join(" ")
     }
@@ -267,7 +285,11 @@ impl Changes {
 
     fn link(&mut self) -> String {
         let side = self.side() + 1;
-        match self.0.random_range(0..10) {
+        match self.0.random_range(0..15) {
+            10..12 => format!("link set dev {FOREIGN} down"),
+            12 => format!("link set dev {FOREIGN} up"),
+            13 => format!("link del dev {FOREIGN}"),
+            14 => MAKE_FOREIGN.to_owned(),
             0..2 => format!("link set dev eth{side} down"),
             2 => format!("link set dev eth{side} mtu {}", self.one(&[1400, 1500])),
             3 => format!(

@@ -8,6 +8,11 @@ use fullview_testnet::{Node, cable};
 /// The number of hosts, each on a cable of its own.
 pub const SIDES: usize = 3;
 
+/// A link of the router that is none of its interfaces. What is sent on it is lost without an answer.
+pub const FOREIGN: &str = "wg0";
+/// The arguments of `ip` that make it.
+pub const MAKE_FOREIGN: &str = "link add wg0 address 02:00:00:00:30:01 up type ifb";
+
 /// A router and its hosts. The router's interfaces are eth1, eth2 and eth3; a host's is eth0.
 pub struct Place {
     pub router: Node,
@@ -50,6 +55,7 @@ impl Place {
         place.router.sysctl("ipv6/icmp/ratemask", "\n");
         place.router.sysctl("ipv6/icmp/ratelimit", "0");
         (0..SIDES).for_each(|side| place.connect(side));
+        place.router.ip(MAKE_FOREIGN);
         place
     }
 

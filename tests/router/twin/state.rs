@@ -7,6 +7,7 @@ use fullview_testnet::Node;
 use serde_json::Value;
 
 use super::hidden;
+use super::place::FOREIGN;
 use crate::control::Control;
 
 /// The tables that are compared.
@@ -127,7 +128,10 @@ fn routes_of_kernel(
             let place = (prefix.clone(), metric(routes[0]));
             let is_contested = inet6 && routes.len() > 1 && metric(routes[0]) == metric(routes[1])
                 || hidden.contains(&place) && hiding(all, &place).contains(number_of(routes[0]));
-            let this = if is_contested { "this host".into() } else { leads_to(routes[0], carriers) };
+            // It also gets those to prefixes that have routes for some sources.
+            let is_selective = routes.iter().any(|route| route["from"].is_string());
+            let is_left = is_contested || is_selective;
+            let this = if is_left { "this host".into() } else { leads_to(routes[0], carriers) };
             leads.entry(prefix).or_insert(this);
         }
     }
@@ -202,6 +206,9 @@ fn distinct(hops: &[&Value]) -> usize {
 fn hop(of: &Value) -> String {
     let gateway = if of["gateway"].is_string() { word(of, "gateway") } else { word(&of["via"], "host") };
     let dev = word(of, "dev");
+    if dev == FOREIGN {
+        return "this host".into();
+    }
     if gateway.is_empty() { format!("dev {dev}") } else { format!("via {gateway} dev {dev}") }
 }
 
