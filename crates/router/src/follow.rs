@@ -403,7 +403,7 @@ impl Follower {
     fn refuse(&mut self, refusal: SocketError) {
         let Some(dump) = &mut self.running else { return };
         dump.is_void = true;
-        // The other parts do not wait for this one.
+        // The other parts come first, after the same time.
         self.wanted.push_back(dump.part);
         if self.refused.replace(dump.part) != Some(dump.part) {
             self.refusals.push(refusal);

@@ -1,5 +1,6 @@
-//! Which tables packets are looked up in, and their positions in the view: the main table, and those of the VRFs that
-//! interfaces belong to. Other tables of the kernel need no position, however many there are.
+//! Which tables packets are looked up in, and their positions in the view: the main table, those of the VRFs that
+//! interfaces belong to, and those of the rules that interfaces follow. Other tables of the kernel need no position, however
+//! many there are.
 
 use std::collections::BTreeSet;
 

@@ -97,9 +97,9 @@ impl RouteSocket {
         }
     }
 
-    /// Sends one message to the kernel.
-    pub fn send(&self, message: &[u8]) -> Result<(), SocketError> {
-        self.socket.send_to(message, &SocketAddr::new(KERNEL_PORT, 0), 0).map_err(failed("send")).map(drop)
+    /// Sends messages to the kernel, as many as a socket takes in one call.
+    pub fn send(&self, messages: &[u8]) -> Result<(), SocketError> {
+        self.socket.send_to(messages, &SocketAddr::new(KERNEL_PORT, 0), 0).map_err(failed("send")).map(drop)
     }
 }
 
