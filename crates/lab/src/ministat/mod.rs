@@ -25,5 +25,5 @@ pub use error::MinistatError;
 pub use number::general;
 pub use output::render;
 pub use parse::{ParseError, parse};
-pub use set::{FEWEST_VALUES, Set, split};
+pub use set::{FEWEST_VALUES, MOST_SETS, Set, split};
 pub use style::{DEFAULT_WIDTH, Style, WIDTHS};

@@ -15,7 +15,7 @@ pub struct Set {
 /// A set needs this many values, because the spread of fewer is unknown.
 pub const FEWEST_VALUES: usize = 3;
 /// The number of symbols limits the number of sets.
-pub(super) const MOST_SETS: usize = SYMBOLS.len() - 1;
+pub const MOST_SETS: usize = SYMBOLS.len() - 1;
 
 /// The symbols of the plot, by the bitwise OR of the numbers of the sets that share a place: `x` (1) over `+` (2) is
 /// `*` (3), which is also the symbol of the third set.
