@@ -126,6 +126,11 @@ impl Mirror {
         self.routing.inet6.remove_repeated(&mut self.routing.sets);
     }
 
+    /// Removes the IPv6 routes that none of the last so many dumps listed; returns how many.
+    pub fn remove_unlisted(&mut self, dumps: u8) -> usize {
+        self.routing.inet6.remove_unlisted(dumps, &mut self.routing.sets)
+    }
+
     fn remove_all<T>(&mut self, unseen: Vec<T>, remove: impl Fn(&mut Mirror, T)) -> usize {
         let removed = unseen.len();
         unseen.into_iter().for_each(|item| remove(self, item));

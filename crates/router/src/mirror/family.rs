@@ -274,15 +274,21 @@ impl<A: Address> FamilyRoutes<A> {
 
     /// Removes the routes that the dump did not list; returns how many.
     pub fn end_dump(&mut self, sets: &mut HopSets) -> usize {
-        let dump = self.dump;
-        let is_gone = |entry: &StoredRoute, among: &[StoredRoute], _: &HopSets| {
-            // A route that a listed one hides may be there.
-            entry.dump != dump && hidden_by(entry, among).is_none_or(|hides| hides.dump != dump)
-        };
-        let removed = self.sweep_among(sets, is_gone);
+        let removed = self.remove_unlisted(1, sets);
         // It listed what the kernel uses now.
         (self.has_revealed, self.is_unsure) = (false, false);
         removed
+    }
+
+    /// Removes the routes that none of the last so many dumps listed; returns how many.
+    pub fn remove_unlisted(&mut self, dumps: u8, sets: &mut HopSets) -> usize {
+        let dump = self.dump;
+        let is_unlisted = |entry: &StoredRoute| dump.wrapping_sub(entry.dump) >= dumps;
+        let is_gone = |entry: &StoredRoute, among: &[StoredRoute], _: &HopSets| {
+            // A route that a listed one hides may be there.
+            is_unlisted(entry) && hidden_by(entry, among).is_none_or(is_unlisted)
+        };
+        self.sweep_among(sets, is_gone)
     }
 
     /// Removes what the current dump listed again.
