@@ -133,6 +133,7 @@ impl Forwarder {
 
     /// Takes the filter with its states, and its end of the connection, for another forwarder.
     pub fn take_filter(&mut self) -> Option<(BurstFilter, FilterServer)> {
+        self.state.prefetches = true;
         Some((*self.filter.take()?, self.filter_server.take()?))
     }
 

@@ -62,11 +62,44 @@ pub(super) enum Judged {
 
 const UDP_HEADER: u16 = 8;
 
-/// Whether a number is that of UDP or TCP: one test, as packets of both follow each other in any order.
+const INET_LENGTH: Field<2> = Field(ETHERNET + 2);
+const INET6_PAYLOAD: Field<2> = Field(ETHERNET + 4);
+const INET6_ADDRESSES: Field<32> = Field(ETHERNET + 8);
+
+/// Whether known flows may be of this protocol.
+fn has_flow(protocol: u8) -> bool {
+    matches!(protocol, UDP | TCP)
+}
+
+/// Whether an IPv4 packet is whole, without options, with a hop left and room for ports. It has branches, as nearly all packets
+/// are plain ones.
 #[inline(always)]
-fn has_flow(number: u32) -> bool {
-    const FLOWS: u32 = 1 << UDP | 1 << TCP;
-    number < u32::BITS && FLOWS >> number & 1 != 0
+fn is_plain_inet(head: &[u8; 64]) -> bool {
+    const FRAGMENT: Field<2> = Field(ETHERNET + 6);
+    /// All but the bit that forbids fragments and the one that means nothing.
+    const FRAGMENTED: u16 = 0x3fff;
+    head[ETHERNET] == 0x45
+        && FRAGMENT.number(head) & FRAGMENTED == 0
+        && head[ETHERNET + 8] > 1
+        && INET_LENGTH.number(head) >= ipv4::HEADER as u16 + UDP_HEADER
+}
+
+/// Whether an IPv6 packet has a hop left and room for ports. One with extension headers has another protocol than known flows.
+#[inline(always)]
+fn is_plain_inet6(head: &[u8; 64]) -> bool {
+    head[ETHERNET + 7] > 1 && INET6_PAYLOAD.number(head) >= UDP_HEADER
+}
+
+#[inline(always)]
+fn inet6_length(head: &[u8; 64]) -> u16 {
+    INET6_PAYLOAD.number(head).wrapping_add(ipv6::HEADER as u16)
+}
+
+#[inline(always)]
+fn inet6_ends(slot: &Slot) -> EndParts {
+    const PORTS: Field<4> = Field(ETHERNET + ipv6::HEADER);
+    let head = slot.head();
+    EndParts { ports: PORTS.get(head), protocol: head[ETHERNET + 6], interface: slot.interface }
 }
 
 impl WireFamily for InetAddresses {
@@ -75,23 +108,11 @@ impl WireFamily for InetAddresses {
 
     #[inline(always)]
     fn read(slot: &Slot) -> FlowPacket<InetAddresses> {
-        const LENGTH: Field<2> = Field(ETHERNET + 2);
-        /// Fragment, hops, protocol.
-        const MIDDLE: Field<4> = Field(ETHERNET + 6);
         const ADDRESSES: Field<8> = Field(ETHERNET + 12);
         const PORTS: Field<4> = Field(ETHERNET + ipv4::HEADER);
-        /// The protocol, and all of the fragment but the bit that forbids fragments and the one that means nothing.
-        const JUDGED: u32 = 0x00ff_3fff;
-        /// The hops are the uppermost byte.
-        const TWO_HOPS: u32 = 2 << 24;
         let head = slot.head();
-        let length = u16::from_be_bytes(LENGTH.get(head));
-        let middle = u32::from_le_bytes(MIDDLE.get(head)).rotate_left(8);
-        let protocol = middle as u8;
-        let is_plain = head[ETHERNET] == 0x45
-            && middle >= TWO_HOPS
-            && length >= ipv4::HEADER as u16 + UDP_HEADER
-            && has_flow(middle & JUDGED);
+        let (length, protocol) = (INET_LENGTH.number(head), head[ETHERNET + 9]);
+        let is_plain = is_plain_inet(head) && has_flow(protocol);
         let addresses = InetAddresses::from_wire(ADDRESSES.get(head));
         let flow = WireFlow::new(addresses, PORTS.get(head), protocol, slot.interface);
         FlowPacket { flow, length, is_plain, is_segment: protocol == TCP }
@@ -99,24 +120,14 @@ impl WireFamily for InetAddresses {
 
     #[inline(always)]
     fn seek(slot: &Slot, finder: &FlowFinder<'_, Self>, hasher: impl WireHasher) -> Option<SoughtFlow<Self>> {
-        const LENGTH: Field<2> = Field(ETHERNET + 2);
-        const FRAGMENT: Field<2> = Field(ETHERNET + 6);
         /// Hops, protocol, checksum, addresses, ports.
         const FLOW: Field<16> = Field(ETHERNET + 8);
-        /// All but the bit that forbids fragments and the one that means nothing.
-        const FRAGMENTED: u16 = 0x3fff;
         let head = slot.head();
-        let length = u16::from_be_bytes(LENGTH.get(head));
-        // Branches, as nearly all packets are plain ones.
-        if head[ETHERNET] != 0x45
-            || u16::from_be_bytes(FRAGMENT.get(head)) & FRAGMENTED != 0
-            || head[ETHERNET + 8] < 2
-            || length < ipv4::HEADER as u16 + UDP_HEADER
-        {
+        if !is_plain_inet(head) {
             return None;
         }
         let (flow, hash) = finder.inet(FLOW.get(head), slot.interface, hasher);
-        Some(SoughtFlow::new(flow, hash, length))
+        Some(SoughtFlow::new(flow, hash, INET_LENGTH.number(head)))
     }
 
     fn judged(slot: &Slot) -> Judged {
@@ -138,35 +149,22 @@ impl WireFamily for Inet6Addresses {
 
     #[inline(always)]
     fn read(slot: &Slot) -> FlowPacket<Inet6Addresses> {
-        /// Length of the payload, protocol, hops.
-        const MIDDLE: Field<4> = Field(ETHERNET + 4);
-        const ADDRESSES: Field<32> = Field(ETHERNET + 8);
-        const PORTS: Field<4> = Field(ETHERNET + ipv6::HEADER);
         let head = slot.head();
-        let [high, low, protocol, hops] = MIDDLE.get(head);
-        let payload = u16::from_be_bytes([high, low]);
-        let is_plain = has_flow(protocol.into()) && hops > 1 && payload >= UDP_HEADER;
-        let addresses = Inet6Addresses::from_wire(ADDRESSES.get(head));
-        let flow = WireFlow::new(addresses, PORTS.get(head), protocol, slot.interface);
-        let length = payload.wrapping_add(ipv6::HEADER as u16);
-        FlowPacket { flow, length, is_plain, is_segment: protocol == TCP }
+        let addresses = Inet6Addresses::from_wire(INET6_ADDRESSES.get(head));
+        let EndParts { ports, protocol, interface } = inet6_ends(slot);
+        let flow = WireFlow::new(addresses, ports, protocol, interface);
+        let is_plain = is_plain_inet6(head) && has_flow(protocol);
+        FlowPacket { flow, length: inet6_length(head), is_plain, is_segment: protocol == TCP }
     }
 
     #[inline(always)]
     fn seek(slot: &Slot, finder: &FlowFinder<'_, Self>, hasher: impl WireHasher) -> Option<SoughtFlow<Self>> {
-        /// Length of the payload, protocol, hops.
-        const MIDDLE: Field<4> = Field(ETHERNET + 4);
-        const ADDRESSES: Field<32> = Field(ETHERNET + 8);
-        const PORTS: Field<4> = Field(ETHERNET + ipv6::HEADER);
         let head = slot.head();
-        let [high, low, protocol, hops] = MIDDLE.get(head);
-        let payload = u16::from_be_bytes([high, low]);
-        if hops < 2 || payload < UDP_HEADER {
+        if !is_plain_inet6(head) {
             return None;
         }
-        let ends = EndParts { ports: PORTS.get(head), protocol, interface: slot.interface };
-        let (flow, hash) = finder.inet6(ADDRESSES.get(head), ends, hasher);
-        Some(SoughtFlow::new(flow, hash, payload.wrapping_add(ipv6::HEADER as u16)))
+        let (flow, hash) = finder.inet6(INET6_ADDRESSES.get(head), inet6_ends(slot), hasher);
+        Some(SoughtFlow::new(flow, hash, inet6_length(head)))
     }
 
     fn judged(slot: &Slot) -> Judged {
