@@ -1,6 +1,6 @@
 //! The curves of outages: one graph for each failure, with a curve for each device.
 
-use fullview_lab::report::{Distribution, Distributions};
+use fullview_lab::report::{CurveTexts, Distribution, Distributions};
 
 use super::failure::Failure;
 use super::graph::RatesGraph;
@@ -23,15 +23,15 @@ pub fn convergence_graphs(report: &RatesReport) -> Vec<RatesGraph> {
 }
 
 fn drawing(failure: Failure, curves: Vec<Distribution>) -> Distributions {
-    Distributions {
+    let texts = CurveTexts {
         title: format!("Outages: {}", failure.title()),
         y_label: "Milliseconds".into(),
         x_label: "Share of the failures with no longer outage".into(),
         notes: "The packets that were lost, by the rate of those that used the link before it failed. A failure that lost none \
                 is at the lower edge; an outage is cut off if packets were still lost when its trial ended."
             .into(),
-        curves,
-    }
+    };
+    Distributions { texts, curves }
 }
 
 /// A curve without changes of further routes, and one with them.

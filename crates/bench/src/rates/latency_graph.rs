@@ -1,6 +1,6 @@
 //! The curves of delays: one graph for each load, with a curve for each device.
 
-use fullview_lab::report::{Distribution, Distributions};
+use fullview_lab::report::{CurveTexts, Distribution, Distributions};
 
 use super::delays::Delays;
 use super::graph::RatesGraph;
@@ -27,15 +27,15 @@ pub fn latency_graphs(report: &RatesReport) -> Vec<RatesGraph> {
 }
 
 fn drawing(level: LatencyLevel, curves: Vec<Distribution>) -> Distributions {
-    Distributions {
+    let texts = CurveTexts {
         title: format!("Delays at {}", level.title()),
         y_label: "Microseconds".into(),
         x_label: "Share of the packets that are not slower".into(),
         notes: "From the moment at which the schedule wants a packet sent until the receiver's kernel has it; lost probes are left \
                 out. Thin, pale lines: the same load over a cable, without the device."
             .into(),
-        curves,
-    }
+    };
+    Distributions { texts, curves }
 }
 
 fn curve(device: &DeviceRates, level: LatencyLevel) -> Option<Distribution> {

@@ -1,7 +1,7 @@
 //! The second graph: rates along the axis of the experiment.
 
 use super::cells::CellRuns;
-use super::chart::{Bar, Curve, Curves};
+use super::chart::{Bar, Curve, CurveTexts, Curves};
 use super::results::Results;
 use crate::experiment::{Experiment, Family, Variant};
 
@@ -18,13 +18,13 @@ pub(super) fn curves(results: &Results) -> Option<Curves> {
         }
     }
     curves.iter_mut().for_each(|curve| curve.points.sort_by_key(|point| point.0));
-    let drawn = Curves {
+    let texts = CurveTexts {
         title: results.title().into(),
         y_label: super::graph::y_label(results),
         x_label,
         notes: super::graph::notes(results),
-        curves,
     };
+    let drawn = Curves { texts, curves };
     (!drawn.curves.is_empty()).then_some(drawn)
 }
 

@@ -31,7 +31,7 @@ use crate::archive::{remove_file, write_file};
 use crate::error::LabError;
 use crate::stats::Verdict;
 use chart::Curves;
-pub use chart::{Bar, Chart, Distribution, Distributions, Group};
+pub use chart::{Bar, Chart, CurveTexts, Distribution, Distributions, Group};
 use markdown::Scale;
 pub use markdown::{code, escaped, fenced, table};
 use overview::Overview;

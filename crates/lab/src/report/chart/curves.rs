@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::axis::{self, Axis};
 use super::bars::Bar;
-use super::frame::{AXIS, BELOW_AXIS, CurveFrame, GRID};
+use super::frame::{AXIS, BELOW_AXIS, CurveTexts, axis_lines, left_axis};
 use super::page::{EDGE, Mark, TICK};
 use super::scene::{Align, Edges, Scene, Shape};
-use super::text::{line_height, width};
+use super::text::width;
 
 /// Half the side of the square at a point, and half the width of a whisker's ends.
 const POINT: i32 = 7;
@@ -20,13 +20,7 @@ const BETWEEN_FIGURES: i32 = 12;
 /// The content of the graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curves {
-    pub title: String,
-    /// What the left axis counts.
-    pub y_label: String,
-    /// What the lower axis counts.
-    pub x_label: String,
-    /// The text under the graph: the conditions.
-    pub notes: String,
+    pub texts: CurveTexts,
     pub curves: Vec<Curve>,
 }
 
@@ -72,23 +66,14 @@ impl Curves {
     }
 
     pub(super) fn scene(&self) -> Result<Scene, String> {
-        let (mut scene, plot) = self.frame().scene(2 * EDGE)?;
+        let names = self.curves.iter().map(|curve| curve.name.as_str());
+        let (mut scene, plot) = self.texts.scene(names, 2 * EDGE)?;
         let scales = self.scales(plot);
         self.axes(&mut scene, &scales)?;
         for (curve, mark) in self.curves.iter().zip(Mark::all()) {
             line(&mut scene, &scales, curve, mark);
         }
         Ok(scene)
-    }
-
-    fn frame(&self) -> CurveFrame<'_> {
-        CurveFrame {
-            title: &self.title,
-            names: self.curves.iter().map(|curve| curve.name.as_str()).collect(),
-            y_label: &self.y_label,
-            x_label: &self.x_label,
-            notes: &self.notes,
-        }
     }
 
     fn scales(&self, plot: Edges) -> Scales {
@@ -100,16 +85,10 @@ impl Curves {
     }
 
     fn axes(&self, scene: &mut Scene, scales: &Scales) -> Result<(), String> {
-        let (left, top, right, bottom) = scales.plot;
-        for mark in scales.axis.marks() {
-            let y = scales.y(mark);
-            scene.shapes.push(Shape::Line { from: (left, y), to: (right, y), colour: GRID, width: 1 });
-            scene.text(&axis::mark(mark), (left - 14, y - line_height(TICK) / 2), TICK, Align::Right);
-        }
+        let marks = scales.axis.marks().into_iter().map(|mark| (scales.y(mark), axis::mark(mark)));
+        left_axis(scene, scales.plot, marks);
         self.places(scene, scales)?;
-        for to in [(left, top), (right, bottom)] {
-            scene.shapes.push(Shape::Line { from: (left, bottom), to, colour: AXIS, width: 2 });
-        }
+        axis_lines(scene, scales.plot);
         Ok(())
     }
 
@@ -163,10 +142,12 @@ mod tests {
     fn drawn(points: Vec<(u64, Bar)>) -> Curves {
         let curve = |name: &str| Curve { name: name.into(), points: points.clone() };
         Curves {
-            title: "A title".into(),
-            y_label: "Packets per second".into(),
-            x_label: "Rules".into(),
-            notes: "conditions".into(),
+            texts: CurveTexts {
+                title: "A title".into(),
+                y_label: "Packets per second".into(),
+                x_label: "Rules".into(),
+                notes: "conditions".into(),
+            },
             curves: vec![curve("one"), curve("other")],
         }
     }

@@ -4,7 +4,7 @@
 use plotters::style::RGBColor;
 
 use super::axis;
-use super::frame::{AXIS, BELOW_AXIS, CurveFrame, GRID};
+use super::frame::{BELOW_AXIS, CurveTexts, GRID, axis_lines, left_axis};
 use super::page::{EDGE, Mark, TICK, light};
 use super::scene::{Align, Edges, Scene, Shape};
 use super::text::line_height;
@@ -20,13 +20,7 @@ const BETWEEN_MARKS: i32 = 120;
 /// The content of the graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Distributions {
-    pub title: String,
-    /// What the left axis counts.
-    pub y_label: String,
-    /// What the lower axis counts.
-    pub x_label: String,
-    /// The text under the graph: the conditions.
-    pub notes: String,
+    pub texts: CurveTexts,
     pub curves: Vec<Distribution>,
 }
 
@@ -92,7 +86,8 @@ impl Distributions {
     }
 
     pub(super) fn scene(&self) -> Result<Scene, String> {
-        let (mut scene, plot) = self.frame().scene(3 * EDGE)?;
+        let names = self.curves.iter().map(|curve| curve.name.as_str());
+        let (mut scene, plot) = self.texts.scene(names, 3 * EDGE)?;
         let scales = self.scales(plot);
         axes(&mut scene, &scales);
         let marked = || self.curves.iter().zip(Mark::all());
@@ -107,16 +102,6 @@ impl Distributions {
         Ok(scene)
     }
 
-    fn frame(&self) -> CurveFrame<'_> {
-        CurveFrame {
-            title: &self.title,
-            names: self.curves.iter().map(|curve| curve.name.as_str()).collect(),
-            y_label: &self.y_label,
-            x_label: &self.x_label,
-            notes: &self.notes,
-        }
-    }
-
     fn scales(&self, plot: Edges) -> DistributionScales {
         let points = || self.curves.iter().flat_map(|curve| curve.points.iter().chain(&curve.reference));
         let values = || points().filter(|(_, value)| *value >= LEAST).map(|(_, value)| value.log10());
@@ -128,20 +113,15 @@ impl Distributions {
 }
 
 fn axes(scene: &mut Scene, scales: &DistributionScales) {
-    let (left, top, right, bottom) = scales.plot;
-    for mark in scales.marks() {
-        let y = scales.y(mark);
-        scene.shapes.push(Shape::Line { from: (left, y), to: (right, y), colour: GRID, width: 1 });
-        scene.text(&label(mark), (left - 14, y - line_height(TICK) / 2), TICK, Align::Right);
-    }
+    let marks = scales.marks().into_iter().map(|mark| (scales.y(mark), label(mark)));
+    left_axis(scene, scales.plot, marks);
+    let (_, top, _, bottom) = scales.plot;
     for nines in 0..=scales.nines as i32 {
         let x = scales.x(1.0 - 10f64.powi(-nines));
         scene.shapes.push(Shape::Line { from: (x, top), to: (x, bottom + 8), colour: GRID, width: 1 });
         scene.text(&share(nines), (x, bottom + BELOW_AXIS), TICK, Align::Middle);
     }
-    for to in [(left, top), (right, bottom)] {
-        scene.shapes.push(Shape::Line { from: (left, bottom), to, colour: AXIS, width: 2 });
-    }
+    axis_lines(scene, scales.plot);
 }
 
 /// A mark of the left axis, down to the least value.
@@ -186,10 +166,12 @@ mod tests {
             reference: points(factor / 10.0).collect(),
         };
         Distributions {
-            title: "A title".into(),
-            y_label: "Microseconds".into(),
-            x_label: "Share".into(),
-            notes: "conditions".into(),
+            texts: CurveTexts {
+                title: "A title".into(),
+                y_label: "Microseconds".into(),
+                x_label: "Share".into(),
+                notes: "conditions".into(),
+            },
             curves: curves.iter().map(curve).collect(),
         }
     }

@@ -21,6 +21,7 @@ mod text;
 pub use bars::{Bar, Chart, Group};
 pub use curves::{Curve, Curves};
 pub use distributions::{Distribution, Distributions};
+pub use frame::CurveTexts;
 use scene::Scene;
 
 impl Chart {

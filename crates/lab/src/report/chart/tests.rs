@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::bars::{Bar, Chart, Group};
 use super::curves::{Curve, Curves};
 use super::distributions::{Distribution, Distributions};
+use super::frame::CurveTexts;
 use super::page::Mark;
 use super::scene::{Align, Edges, HEIGHT, WIDTH};
 use super::scene::{Scene, Shape};
@@ -181,19 +182,22 @@ fn the_picture_grows_with_its_texts() {
 /// The other graphs grow, too, and their marks and labels are apart.
 #[test]
 fn curves_and_distributions_grow_with_their_texts() {
-    let texts = || ("A title".repeat(30), "Packets per second forwarded".to_owned(), "Bytes".to_owned());
-    let notes = "conditions and more of them ".repeat(60);
+    let texts = CurveTexts {
+        title: "A title".repeat(30),
+        y_label: "Packets per second forwarded".into(),
+        x_label: "Bytes".into(),
+        notes: "conditions and more of them ".repeat(60),
+    };
     let names: Vec<String> = (0..40).map(|n| format!("{n}: {}", LONG[7])).collect();
     let points = |at: u64| (at, bar(1e6 * at as f64).expect("a bar"));
     let curve = |name: &String| Curve { name: name.clone(), points: [60, 62, 64, 1514].map(points).into() };
-    let ((title, y_label, x_label), curves) = (texts(), names.iter().map(curve).collect());
-    let curves = Curves { title, y_label, x_label, notes: notes.clone(), curves }.scene().expect("a scene");
+    let curves = Curves { texts: texts.clone(), curves: names.iter().map(curve).collect() };
     let points = vec![(0.0, 0.002), (0.999, 3e6)];
     let one =
         |name: &String| Distribution { name: name.clone(), points: points.clone(), reference: Vec::new() };
-    let ((title, y_label, x_label), shares) = (texts(), names.iter().map(one).collect());
-    let shares = Distributions { title, y_label, x_label, notes, curves: shares }.scene().expect("a scene");
-    for (name, scene) in [("curves", curves), ("distributions", shares)] {
+    let shares = Distributions { texts, curves: names.iter().map(one).collect() };
+    for (name, scene) in [("curves", curves.scene()), ("distributions", shares.scene())] {
+        let scene = scene.expect("a scene");
         assert!(scene.height > HEIGHT, "{name}");
         assert_texts_apart(name, &scene);
     }

@@ -53,7 +53,7 @@ pub(super) fn readme(results: &Results) -> Result<String, LabError> {
 fn pictures(results: &Results) -> String {
     let graph = format!("![{}](graph.png)\n", escaped(results.title()));
     match curves(results) {
-        Some(curves) => format!("{graph}\n![By {}](curves.png)\n", escaped(&curves.x_label)),
+        Some(curves) => format!("{graph}\n![By {}](curves.png)\n", escaped(&curves.texts.x_label)),
         None => graph,
     }
 }
