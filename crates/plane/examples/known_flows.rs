@@ -6,7 +6,10 @@
 
 use std::time::{Duration, Instant};
 
-use fullview_filter::rule::{CompiledRule, RuleAction, StateOptions};
+use fullview_filter::address::Address;
+use fullview_filter::rule::{
+    AddressPool, CompiledRule, PoolOrder, PortChoice, PortRange, RuleAction, Side, StateOptions, Translation,
+};
 use fullview_filter::ruleset::{Language, RuleSet, RuleSetParts};
 use fullview_filter::state::WorkerLimits;
 use fullview_filter::state::flow::FlowIsa;
@@ -41,6 +44,8 @@ fn main() {
             ("pf without both", filtered(Language::Pf, None, Some(0)), Vec::new()),
             ("ipfw without states", filtered(Language::Ipfw, None, None), Vec::new()),
             ("ipfw without both", filtered(Language::Ipfw, None, Some(0)), Vec::new()),
+            ("pf, translated", translated(None), Vec::new()),
+            ("translated, no known", translated(Some(0)), Vec::new()),
         ];
         let mut arena = Arena::new(SLOTS);
         let mut packets: Vec<Packet<'_>> = arena.packets().collect();
@@ -103,8 +108,29 @@ fn keeps() -> Option<StateOptions> {
 }
 
 fn filtered(language: Language, state: Option<StateOptions>, flows: Option<usize>) -> Forwarder {
-    let mut parts = RuleSetParts::new(language);
-    parts.rules = vec![CompiledRule { state, ..CompiledRule::new(RuleAction::Pass) }];
+    with_rules(rules(language, state), flows)
+}
+
+fn rules(language: Language, state: Option<StateOptions>) -> RuleSetParts {
+    let rules = vec![CompiledRule { state, ..CompiledRule::new(RuleAction::Pass) }];
+    RuleSetParts { rules, ..RuleSetParts::new(language) }
+}
+
+/// All sources become one address, and ports stay as they are unless another flow has them.
+fn translated(flows: Option<usize>) -> Forwarder {
+    let addresses = [Address::inet(0xc000_0201), Address(0x2001_0db8 << 96 | 1)];
+    let ranges = addresses.map(|address| (address, address)).into();
+    let to = Translation {
+        side: Side::Source,
+        pool: AddressPool { ranges, order: PoolOrder::RoundRobin },
+        ports: PortChoice::KeepOrFree(PortRange { first: 1024, last: 65535 }),
+        pass: false,
+    };
+    let translations = vec![CompiledRule::new(RuleAction::Translate(to.into()))];
+    with_rules(RuleSetParts { translations, ..rules(Language::Pf, keeps()) }, flows)
+}
+
+fn with_rules(parts: RuleSetParts, flows: Option<usize>) -> Forwarder {
     let rules = EnforceableRules::new(RuleSet::new(parts).unwrap()).unwrap();
     let mut filter = BurstFilter::new(&rules, WorkerLimits::default(), 7);
     if let Some(flows) = flows {

@@ -88,7 +88,8 @@ impl RuleSet {
             Language::Pf => pf_semantics::decide(evaluation),
             Language::Ipfw => ipfw_semantics::decide(evaluation),
         };
-        if decision.verdict != Verdict::Pass || !self.repeats(protocol, &decision) {
+        let passes = matches!(decision.verdict, Verdict::Pass | Verdict::Translate(_));
+        if !passes || !self.repeats(protocol, &decision) {
             worker.flows.trace.differs();
         }
         decision

@@ -49,7 +49,10 @@ impl<'a> Evaluation<'a> {
         let tracked = self.worker.states.track(hit, self.packet, self.now);
         self.worker.flows.trace.follow(hit);
         if self.worker.states.get(hit.id).0.phases() != before {
-            self.change_flow();
+            self.change_flows(hit.id);
+        }
+        if tracked != Tracked::Valid {
+            self.worker.flows.trace.differs();
         }
         match tracked {
             Tracked::Valid if self.connects_too_often(hit) => {
@@ -66,11 +69,10 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Ends what is known about the flow: its next packets need the state.
+    /// Ends what is known about the flows of a state: their next packets need it.
     #[cold]
-    fn change_flow(&mut self) {
-        let FilterWorker { flows, states, .. } = &mut *self.worker;
-        flows.change(&FlowKey::of(self.packet), self.hash, states);
+    fn change_flows(&mut self, id: u32) {
+        self.worker.change_flows(id);
     }
 
     /// Counts a connection for its source when the handshake is complete, and says whether it is one too many.

@@ -82,9 +82,7 @@ impl RuleList {
 
 /// Whether two packets of one flow may fare differently by this rule, if this test says which answers differ.
 fn distinguishes_packets(rule: &CompiledRule, differs: fn(&Test) -> bool) -> bool {
-    let mut tests = rule.clauses.iter().flat_map(|clause| &clause.0).map(|literal| &literal.test);
-    let translates = matches!(rule.action, RuleAction::Translate(_) | RuleAction::NoTranslate);
-    translates || tests.any(differs)
+    rule.clauses.iter().flat_map(|clause| &clause.0).any(|literal| differs(&literal.test))
 }
 
 /// Whether the answer may differ between whole UDP packets of a flow without options. Those about TCP, ICMP, fragments and

@@ -150,7 +150,7 @@ impl RuleSet {
     /// flow.
     #[inline]
     pub(super) fn is_constant(&self, protocol: u8) -> bool {
-        self.filter.is_all_constant(protocol) && self.translations.rules().is_empty()
+        self.filter.is_all_constant(protocol) && self.translations.is_all_constant(protocol)
     }
 
     /// The bytes by which packets are classified.

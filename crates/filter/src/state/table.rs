@@ -44,6 +44,8 @@ pub struct StateTable {
     /// The first of a list of entries that are free again, linked by [`ColdState::rule`].
     freed: u32,
     len: usize,
+    /// How many of them translate.
+    translating: usize,
 }
 
 /// The end of the list of free entries.
@@ -61,6 +63,7 @@ impl StateTable {
             fresh: 0,
             freed: NONE,
             len: 0,
+            translating: 0,
         }
     }
 
@@ -194,6 +197,7 @@ impl StateTable {
             return Err(TableFull);
         }
         self.len += 1;
+        self.translating += usize::from(hot.translation().side().is_some());
         Ok(id)
     }
 
@@ -206,14 +210,27 @@ impl StateTable {
         }
         self.give_back(id);
         self.len -= 1;
+        self.translating -= usize::from(hot.translation().side().is_some());
         (hot, cold)
     }
 
     /// The hash by which answers find a state, if it is another one than that of its first packet.
     fn separate_answers(&self, id: u32) -> Option<u64> {
-        let (hot, cold) = (&self.hot[id as usize], &self.cold[id as usize]);
-        hot.translation().side()?;
-        Some(self.hash(&answer(hot.key(), hot.translation(), cold)))
+        self.hot[id as usize].translation().side()?;
+        Some(self.hash(&self.key_of(Hit { id, forward: false })))
+    }
+
+    /// The flow of a state's packets in one direction, as they come to it.
+    fn key_of(&self, hit: Hit) -> FlowKey {
+        let (hot, cold) = self.get(hit.id);
+        if hit.forward { hot.key() } else { answer(hot.key(), hot.translation(), cold) }
+    }
+
+    /// The flows of a state's packets in both directions, and their hashes.
+    pub(crate) fn flows(&self, id: u32) -> [(FlowKey, u64); 2] {
+        let [first, answers] = [true, false].map(|forward| self.key_of(Hit { id, forward }));
+        let hash = self.hash(&first);
+        [(first, hash), (answers, self.separate_answers(id).unwrap_or(hash))]
     }
 
     fn take_free(&mut self) -> Result<u32, TableFull> {
@@ -308,7 +325,6 @@ impl StateTable {
         let (hot, from) = (&self.hot[id as usize], usize::from(!forward));
         let phases = hot.phases();
         hot.is_used()
-            && hot.translation() == StateTranslation::No
             && phases[from] != Phase::Silent
             && match phases[from ^ 1] {
                 Phase::Opened => false,
@@ -351,6 +367,29 @@ impl StateTable {
     pub(crate) fn sent_quoted(&self, hit: Hit, seq: u32) -> bool {
         let hot = &self.hot[hit.id as usize];
         hot.protocol != TCP || tcp::was_sent(hot, usize::from(hit.forward), seq)
+    }
+
+    /// If the state translates: the flow of a packet before, and what it must become.
+    pub(crate) fn translation(&self, hit: Hit) -> Option<(FlowKey, Rewrite)> {
+        self.rewrite(hit).map(|rewrite| (self.key_of(hit), rewrite))
+    }
+
+    /// The flow of a packet between both passes, if a state that it may belong to translates it as it comes in.
+    pub(crate) fn between(&self, key: &FlowKey) -> Option<FlowKey> {
+        if self.translating == 0 {
+            return None;
+        }
+        let mut between = None;
+        self.index.find(self.hash(key), |id| {
+            let (hot, cold) = self.get(id);
+            let way = self.way(hot, cold, key);
+            let rewrite = way.and_then(|forward| self.rewrite(Hit { id, forward }));
+            let entering = rewrite.filter(|rewrite| rewrite.side == Side::Destination);
+            between =
+                entering.map(|to| FlowKey { destination: to.address, destination_port: to.port, ..*key });
+            between.is_some()
+        });
+        between
     }
 
     /// What a packet of this state must become, if the state translates.

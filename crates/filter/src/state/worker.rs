@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::counters::RuleCounters;
 use super::entry::{CONNECTED, ColdState};
-use super::flow::{FamilyFlows, FlowCaches, FlowIsa, FlowOffload, PassTrace};
+use super::flow::{FamilyFlows, FlowCaches, FlowIsa, FlowOffload, PassTrace, WireFlow};
 use super::flow_key::FlowKey;
 use super::fragments::FragmentCache;
 use super::hash::split_mix;
@@ -169,6 +169,11 @@ impl FilterWorker {
         self.flows.take_back::<A>(place, length, &mut self.states);
     }
 
+    /// What a packet of this flow is between both passes, if a state translates it as it comes in.
+    pub fn between<A: FamilyFlows>(&self, flow: &WireFlow<A>) -> Option<WireFlow<A>> {
+        WireFlow::of(&self.states.between(&flow.key())?, 0)
+    }
+
     /// As if the flows whose packets were taken back had not been renewed in this burst.
     pub fn undo_renewals(&mut self) {
         self.flows.undo_renewals(&mut self.states);
@@ -237,8 +242,8 @@ impl FilterWorker {
 
     /// Brings the counters of a state up to date: those of known flows are counted apart from it.
     pub(crate) fn count_known(&mut self, id: u32) {
-        let key = self.states.get(id).0.key();
-        self.flows.settle_flow(&key, &mut self.states);
+        let flows = self.states.flows(id);
+        self.flows.settle_flows(&flows, &mut self.states);
     }
 
     /// All states, with their counters up to date.
@@ -284,13 +289,18 @@ impl FilterWorker {
     /// Removes a state, and stops counting it.
     pub(crate) fn forget(&mut self, id: u32, now: u32) {
         self.settle(id);
-        let key = self.states.get(id).0.key();
-        self.flows.change(&key, self.states.hash(&key), &mut self.states);
+        self.change_flows(id);
         let (_, cold) = self.states.remove(id);
         decrement(&mut self.rule_states, cold.rule);
         if let Some(number) = (cold.source & !CONNECTED).checked_sub(1) {
             self.release(number, cold.source & CONNECTED != 0, now);
         }
+    }
+
+    /// Ends what is known about the flows of a state, as it began, ends, or changed.
+    pub(crate) fn change_flows(&mut self, id: u32) {
+        let flows = self.states.flows(id);
+        self.flows.change(&flows, &mut self.states);
     }
 
     /// Adds a state of another worker, whose rule, source and interface have this worker's numbers. `false` if the table is full.

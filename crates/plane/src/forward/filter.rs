@@ -158,7 +158,8 @@ impl BurstFilter {
         let time = (self.clock)();
         let (rules, worker, sharing) = (&self.rules, &mut self.worker, self.sharing.as_deref_mut());
         let mut filter = FlowFilter { rules, worker, sharing, view, time };
-        let has_others = self.known.take(&mut filter, &mut state.tables, packets);
+        self.translations.clear();
+        let has_others = self.known.take(&mut filter, &mut state.tables, packets, &mut self.translations);
         drop_unread(state, packets);
         state.prefetches = has_others || view.checks_sources();
         if state.prefetches {
@@ -184,13 +185,13 @@ impl BurstFilter {
         self.read(state, packets);
         self.rules.hash_burst(&self.worker, &self.packets[..self.len], &mut self.hashes);
         self.judge(now, packets);
-        if !self.translations.is_empty() {
+        if !self.translations.is_undecided() {
             self.translate_incoming(state, packets);
         }
         lookup::look_up(state, view, packets);
         self.turn_around(state, view, packets);
         self.judge(now, packets);
-        if !self.translations.is_empty() {
+        if !self.translations.is_undecided() {
             self.translate_outgoing(packets);
         }
         if self.has_dropped {
@@ -210,7 +211,6 @@ impl BurstFilter {
     /// Forgets the packets of the burst before.
     fn begin_judging(&mut self) {
         (self.len, self.has_dropped) = (0, false);
-        self.translations.clear();
     }
 
     /// Follows another view with so many tables: what is known about flows depends on it.

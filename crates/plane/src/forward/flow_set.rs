@@ -1,6 +1,6 @@
 //! A set of flows in both directions, which may also hold some that were not added.
 
-use fullview_filter::state::flow::FlowMarks;
+use fullview_filter::state::flow::{FlowCache, FlowMarks, WireFlow};
 
 use super::wire_flow::{Judged, WireFamily};
 use crate::burst::Slot;
@@ -16,6 +16,32 @@ pub(super) struct FlowSet {
     connections: bool,
     /// Flows with segments in each direction.
     segments: [[u64; BITS / 64]; 2],
+}
+
+/// By what flows a packet of a known flow belongs to: those that the wire shows before and after both passes, and the one between
+/// them, by which both directions of a translated connection are recognized. They are one flow if it is not translated.
+pub(super) struct KnownMarks {
+    wire: [FlowMarks; 2],
+    pub between: FlowMarks,
+}
+
+impl KnownMarks {
+    /// Of a packet whose entry has this place, or is counted already.
+    pub fn of<A: WireFamily>(cache: &FlowCache<A>, place: u32, flow: &WireFlow<A>) -> KnownMarks {
+        let seen = flow.marks();
+        match cache.translation(place as usize) {
+            None => KnownMarks { wire: [seen; 2], between: seen },
+            Some(translation) => KnownMarks {
+                wire: [seen, translation.to.marks()],
+                between: translation.between(flow).marks(),
+            },
+        }
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = FlowMarks> + use<> {
+        let KnownMarks { wire: [before, after], between } = *self;
+        [before, between, after].into_iter()
+    }
 }
 
 impl Default for FlowSet {
@@ -40,9 +66,13 @@ impl FlowSet {
         }
     }
 
-    /// Whether the flow of a packet may be in the set.
-    pub fn contains<A: WireFamily>(&self, slot: &Slot) -> bool {
-        let FlowMarks { flow, addresses, .. } = A::read(slot).flow.marks();
+    /// Adds a flow.
+    pub fn add_flow(&mut self, marks: FlowMarks) {
+        set(&mut self.flows, marks.flow);
+    }
+
+    /// Whether a flow may be in the set.
+    pub fn contains(&self, FlowMarks { flow, addresses, .. }: FlowMarks) -> bool {
         is_set(&self.flows, flow) || is_set(&self.addresses, addresses)
     }
 
@@ -54,11 +84,10 @@ impl FlowSet {
     /// Whether the order matters in which the states of this segment's flow follow its packets: the flow is in the set, or a
     /// packet is that depends on what states follow, or the flow has noted segments in both directions. The packets of a burst
     /// pass their first interface one after the other, and then the second one.
-    pub fn depends_on_order(&self, FlowMarks { flow, addresses, .. }: FlowMarks) -> bool {
+    pub fn depends_on_order(&self, marks: FlowMarks) -> bool {
         self.connections
-            || is_set(&self.flows, flow)
-            || is_set(&self.addresses, addresses)
-            || self.segments.iter().all(|direction| is_set(direction, flow))
+            || self.contains(marks)
+            || self.segments.iter().all(|direction| is_set(direction, marks.flow))
     }
 }
 

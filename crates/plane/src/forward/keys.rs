@@ -216,6 +216,12 @@ impl<A: Address> LookupBatch<A> {
         &mut self.next_hops[packets]
     }
 
+    /// The positions in the burst of some packets of the batch, and their next hops.
+    #[inline(always)]
+    pub fn parts_in(&mut self, packets: Range<usize>) -> (&[u8], &mut [NextHop]) {
+        (&self.positions.positions[packets.clone()], &mut self.next_hops[packets])
+    }
+
     /// The address of a packet of the batch.
     #[inline(always)]
     pub fn addr(&self, at: usize) -> A {

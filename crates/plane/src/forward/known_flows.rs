@@ -8,13 +8,16 @@ use fullview_filter::address::Family;
 use fullview_filter::packet::Packet as FilterPacket;
 use fullview_filter::ruleset::{learn_flow, may_learn_flow};
 use fullview_filter::state::FilterWorker;
-use fullview_filter::state::flow::{FlowRoute, FlowTime, Inet6Addresses, InetAddresses, PassTrace};
+use fullview_filter::state::flow::{
+    FlowCaches, FlowRoute, FlowTime, Inet6Addresses, InetAddresses, PassTrace,
+};
 use fullview_table::NextHop;
 
-use super::flow_set::FlowSet;
+use super::flow_set::{FlowSet, KnownMarks};
 use super::keys::{FamilyKeys, LookupBatch, TableKeys};
 use super::take_flows::{COUNTED, FlowBatch, FlowFilter, KnownPackets, SoughtFlows, UNKNOWN};
 use super::take_segments::{note_segments, take_segments};
+use super::translations::Translations;
 use super::wire_flow::WireFamily;
 use crate::burst::{BURST, Packet};
 
@@ -70,13 +73,14 @@ impl KnownFlows {
         self.routes.resize(tables, [RoutesNow::UNKNOWN; 2]);
     }
 
-    /// Gives the packets of known flows their next hops, and hides them from the stages until [`show`]. Says whether the
-    /// rules have to judge others.
+    /// Gives the packets of known flows their next hops, translates those of translated ones, and hides them from the stages until
+    /// [`show`]. Says whether the rules have to judge others.
     pub fn take(
         &mut self,
         filter: &mut FlowFilter<'_>,
         tables: &mut [TableKeys],
-        packets: &[Packet<'_>],
+        packets: &mut [Packet<'_>],
+        translations: &mut Translations,
     ) -> bool {
         filter.worker.flows_mut().0.begin_burst();
         self.places[..packets.len()].fill(COUNTED);
@@ -98,6 +102,9 @@ impl KnownFlows {
             return all > 0;
         }
         self.packets += known as u64;
+        if taken.is_translated {
+            self.translate(filter.worker, tables, packets, translations);
+        }
         for table in tables {
             if known == all {
                 table.inet.destinations.hide_all();
@@ -108,6 +115,22 @@ impl KnownFlows {
             table.inet6.destinations.hide(|position| self.places[position] != UNKNOWN);
         }
         known < all
+    }
+
+    /// Translates the packets of known flows that are translated, which were not just counted.
+    #[inline(never)]
+    fn translate(
+        &self,
+        worker: &mut FilterWorker,
+        tables: &[TableKeys],
+        packets: &mut [Packet<'_>],
+        translations: &mut Translations,
+    ) {
+        let (places, flows) = (&*self.places, worker.flows_mut().0);
+        for TableKeys { inet, inet6 } in tables {
+            translate::<InetAddresses>(places, flows, &inet.destinations, packets, translations);
+            translate::<Inet6Addresses>(places, flows, &inet6.destinations, packets, translations);
+        }
     }
 
     /// Takes the segments of known flows, and leaves packets to the rules whose flows have others that these judge. Returns how
@@ -122,7 +145,7 @@ impl KnownFlows {
     ) -> usize {
         let (mut left, mut judged) = (0, FlowSet::default());
         if (1..all).contains(&taken.all) {
-            self.add_judged(&mut judged, tables, packets);
+            self.add_judged(&mut judged, filter.worker, tables, packets);
             left += self.put_off(&judged, filter.worker, tables, packets);
         }
         if taken.segments > 0 {
@@ -133,10 +156,16 @@ impl KnownFlows {
 
     /// Adds the flows of the packets in the burst that the rules judge.
     #[cold]
-    fn add_judged(&self, judged: &mut FlowSet, tables: &[TableKeys], packets: &[Packet<'_>]) {
-        for table in tables {
-            add_judged::<InetAddresses>(judged, &self.places, &table.inet.destinations, packets);
-            add_judged::<Inet6Addresses>(judged, &self.places, &table.inet6.destinations, packets);
+    fn add_judged(
+        &self,
+        judged: &mut FlowSet,
+        worker: &FilterWorker,
+        tables: &[TableKeys],
+        packets: &[Packet<'_>],
+    ) {
+        for TableKeys { inet, inet6 } in tables {
+            add_judged::<InetAddresses>(judged, worker, &self.places, &inet.destinations, packets);
+            add_judged::<Inet6Addresses>(judged, worker, &self.places, &inet6.destinations, packets);
         }
     }
 
@@ -168,8 +197,8 @@ impl KnownFlows {
     ) -> usize {
         let (mut left, places) = (0, &mut *self.places);
         for TableKeys { inet, inet6 } in &*tables {
-            note_segments::<InetAddresses>(places, &inet.destinations, packets, judged);
-            note_segments::<Inet6Addresses>(places, &inet6.destinations, packets, judged);
+            note_segments::<InetAddresses>(places, filter.worker, &inet.destinations, packets, judged);
+            note_segments::<Inet6Addresses>(places, filter.worker, &inet6.destinations, packets, judged);
         }
         for (table, [inet, inet6]) in tables.iter_mut().zip(&self.routes) {
             let keys = &mut table.inet;
@@ -264,12 +293,32 @@ impl RoutesNow {
 
 fn add_judged<A: WireFamily>(
     judged: &mut FlowSet,
+    worker: &FilterWorker,
     places: &[u32; BURST],
     batch: &LookupBatch<A::Key>,
     packets: &[Packet<'_>],
 ) {
     for position in batch.positions().filter(|position| places[*position] == UNKNOWN) {
         judged.add::<A>(packets[position]);
+        let between = worker.between(&A::read(packets[position]).flow);
+        between.into_iter().for_each(|flow| judged.add_flow(flow.marks()));
+    }
+}
+
+fn translate<A: WireFamily>(
+    places: &[u32; BURST],
+    flows: &mut FlowCaches,
+    batch: &LookupBatch<A::Key>,
+    packets: &mut [Packet<'_>],
+    translations: &mut Translations,
+) {
+    let cache = A::cache(flows);
+    for position in batch.positions() {
+        // Those that are just counted, or that are of no known flow, have no entry's place.
+        let place = places[position % BURST] as usize;
+        if let Some(translation) = cache.translation(place) {
+            translations.translate_known(position, packets[position], (cache.flow(place), translation));
+        }
     }
 }
 
@@ -284,8 +333,11 @@ fn take_back<A: WireFamily>(
     for position in batch.positions() {
         let (place, seen) = (places[position], A::read(packets[position]));
         // Segments were not counted yet.
-        if place != UNKNOWN && !seen.is_segment && judged.contains::<A>(packets[position]) {
-            let cache = A::cache(worker.flows_mut().0);
+        if place == UNKNOWN || seen.is_segment {
+            continue;
+        }
+        let cache = A::cache(worker.flows_mut().0);
+        if KnownMarks::of(cache, place, &seen.flow).all().any(|marks| judged.contains(marks)) {
             let entry = cache.find(cache.hash(&seen.flow), &seen.flow);
             entry.into_iter().for_each(|entry| worker.take_back::<A>(entry, seen.length));
             places[position] = UNKNOWN;

@@ -7,10 +7,11 @@
 
 use std::ops::{AddAssign, Range};
 
+use fullview_filter::rule::Side;
 use fullview_filter::ruleset::{RuleSet, may_renew_flow, renew_flow};
 use fullview_filter::state::FilterWorker;
 use fullview_filter::state::flow::{
-    FamilyFlows, FlowCaches, FlowFinder, FlowHash, FlowLoop, FlowTime, SoughtFlow, WireHasher,
+    FamilyFlows, FlowCaches, FlowFinder, FlowHash, FlowLoop, FlowSum, FlowTime, SoughtFlow, WireHasher,
 };
 use fullview_table::{NextHop, prefetch_value};
 
@@ -66,12 +67,15 @@ pub(super) struct KnownPackets {
     pub all: usize,
     /// Those of TCP among them, which [`take_segments`](super::take_segments) has to follow.
     pub segments: usize,
+    /// Whether any is of a flow that is translated.
+    pub is_translated: bool,
 }
 
 impl AddAssign for KnownPackets {
     fn add_assign(&mut self, more: KnownPackets) {
         self.all += more.all;
         self.segments += more.segments;
+        self.is_translated |= more.is_translated;
     }
 }
 
@@ -140,13 +144,26 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         let sought = self.sought.flows[at - step.start..].iter();
         let packets = sought.zip(self.keys.destinations.next_hops_in(at..step.end));
         let cache = A::cache(self.filter.worker.flows_mut().0);
-        let sum = cache.count_run(packets, (self.time.moment, run.list));
-        run.packets += sum.packets();
-        run.bytes += sum.bytes();
-        sum.packets() as usize
+        let sum = cache.count_run(packets, (self.time.moment, run.list, false), |_, _| {});
+        run.add(sum)
     }
 
-    /// Counts a packet that ends a run, leaves a segment of a known flow to [`take_segments`](super::take_segments), a packet
+    /// The same for packets that are to be translated, whose places it notes.
+    #[inline(never)]
+    fn count_translated_run(&mut self, at: usize, step: &Range<usize>, run: &mut Run) -> usize {
+        let sought = self.sought.flows[at - step.start..].iter();
+        let (positions, next_hops) = self.keys.destinations.parts_in(at..step.end);
+        let (packets, mut positions) = (sought.zip(next_hops), positions.iter());
+        let places = &mut *self.places;
+        let cache = A::cache(self.filter.worker.flows_mut().0);
+        let sum = cache.count_run(packets, (self.time.moment, run.list, true), |place, translation| {
+            prefetch_value(translation);
+            positions.next().into_iter().for_each(|position| places[usize::from(*position)] = place as u32);
+        });
+        run.add(sum)
+    }
+
+    /// Counts a packet that ends a run, whose flow may be translated; leaves a segment of a known flow to [`take_segments`](super::take_segments), a packet
     /// whose states have to be asked to [`Self::renew`], and all others to the rules.
     #[inline(never)]
     fn count_other(
@@ -164,15 +181,16 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         let found = if is_other { None } else { cache.find(hash, &seen.flow) };
         self.places[position] = found.map_or(UNKNOWN, |place| place as u32);
         let Some(place) = found else { return KnownPackets::default() };
+        let is_translated = cache.translation(place).is_some();
         if seen.is_segment {
-            return KnownPackets { all: 1, segments: 1 };
+            return KnownPackets { all: 1, segments: 1, is_translated };
         }
-        if !A::cache(self.filter.worker.flows_mut().0).is_fresh(place, self.time.moment) {
+        if !cache.is_fresh(place, self.time.moment) {
             put_off.push(at);
-            return KnownPackets::default();
+            return KnownPackets { all: 0, segments: 0, is_translated };
         }
         self.count_one(at, (place, seen.length), run);
-        KnownPackets { all: 1, segments: 0 }
+        KnownPackets { all: 1, segments: 0, is_translated }
     }
 
     fn count_one(&mut self, at: usize, (place, length): (usize, u16), run: &mut Run) {
@@ -190,7 +208,8 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         let (mut known, time) = (0, self.time);
         for at in put_off.iter() {
             let position = self.keys.destinations.position(at);
-            let (place, addr) = (self.places[position] as usize, self.keys.destinations.addr(at));
+            let place = self.places[position] as usize;
+            let addr = destination::<A>(self.filter.worker, place, self.keys.destinations.addr(at));
             let (renews, FlowFilter { rules, worker, .. }) = (self.filter.renews(), &mut *self.filter);
             let next_hop = || renews.then(|| self.keys.find(addr).0);
             if !may_renew_flow::<A>(rules, worker, place, time, next_hop) {
@@ -204,6 +223,12 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         }
         known
     }
+}
+
+/// What is looked up for the packets of the flow at this place, on which the wire shows this destination.
+pub(super) fn destination<A: WireFamily>(worker: &mut FilterWorker, place: usize, seen: A::Key) -> A::Key {
+    let translation = A::cache(worker.flows_mut().0).translation(place);
+    translation.map_or(seen, |translation| A::key(translation.to.end(Side::Destination).0))
 }
 
 /// The packets at these positions, whose flows are read.
@@ -250,12 +275,21 @@ impl<A: WireFamily> FlowLoop for Count<'_, '_, '_, '_, A> {
     fn run(self, _: impl WireHasher) -> KnownPackets {
         let Count { batch, step, run, put_off } = self;
         let (mut known, mut at) = (KnownPackets::default(), step.start);
+        let translates = !A::cache(batch.filter.worker.flows_mut().0).translates_none();
         loop {
             let counted = batch.count_run(at, &step, run);
             known.all += counted;
             at += counted;
             if at >= step.end {
                 return known;
+            }
+            if translates {
+                let counted = batch.count_translated_run(at, &step, run);
+                if counted > 0 {
+                    known += KnownPackets { all: counted, segments: 0, is_translated: true };
+                    at += counted;
+                    continue;
+                }
             }
             let hash = batch.sought.flows[at - step.start].hash;
             known += batch.count_other(at, hash, run, put_off);
@@ -273,6 +307,14 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// Adds packets that its rules count. Returns how many they are.
+    #[inline(always)]
+    fn add(&mut self, sum: FlowSum) -> usize {
+        self.packets += sum.packets();
+        self.bytes += sum.bytes();
+        sum.packets() as usize
+    }
+
     #[inline(always)]
     pub fn count(&mut self, list: u16, length: u16, flows: &mut FlowCaches) {
         if list != self.list {

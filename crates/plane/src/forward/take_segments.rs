@@ -2,18 +2,20 @@
 //! burst the rules judge: these judge all segments of such a flow, and those behind one that its states refuse.
 
 use fullview_filter::ruleset::{follow_segment, may_renew_flow, renew_flow};
+use fullview_filter::state::FilterWorker;
 use fullview_filter::state::flow::FlowTime;
 use fullview_table::NextHop;
 
-use super::flow_set::FlowSet;
+use super::flow_set::{FlowSet, KnownMarks};
 use super::keys::{FamilyKeys, LookupBatch};
-use super::take_flows::{FlowFilter, Run, UNKNOWN};
+use super::take_flows::{FlowFilter, Run, UNKNOWN, destination};
 use super::wire_flow::WireFamily;
 use crate::burst::{BURST, Packet, Slot};
 
 /// Notes the segments of known flows.
 pub(super) fn note_segments<A: WireFamily>(
     places: &[u32; BURST],
+    worker: &mut FilterWorker,
     batch: &LookupBatch<A::Key>,
     packets: &[Packet<'_>],
     judged: &mut FlowSet,
@@ -21,7 +23,8 @@ pub(super) fn note_segments<A: WireFamily>(
     for position in batch.positions().filter(|position| places[*position % BURST] != UNKNOWN) {
         let seen = A::read(packets[position]);
         if seen.is_segment {
-            judged.note_segment(seen.flow.marks());
+            let cache = A::cache(worker.flows_mut().0);
+            judged.note_segment(KnownMarks::of(cache, places[position % BURST], &seen.flow).between);
         }
     }
 }
@@ -44,10 +47,11 @@ pub(super) fn take_segments<A: WireFamily>(
         if place == UNKNOWN || !seen.is_segment {
             continue;
         }
-        let is_judged = judged.depends_on_order(seen.flow.marks());
+        let marks = KnownMarks::of(A::cache(filter.worker.flows_mut().0), place, &seen.flow);
+        let is_judged = marks.all().any(|marks| judged.depends_on_order(marks));
         if is_judged || !follow::<A>(filter, keys, (at, place as usize), time, slot) {
             places[position] = UNKNOWN;
-            judged.add::<A>(slot);
+            marks.all().for_each(|marks| judged.add_flow(marks));
             left += 1;
             continue;
         }
@@ -74,7 +78,8 @@ fn follow<A: WireFamily>(
     if is_fresh {
         return follow_segment::<A>(filter.worker, place, &segment);
     }
-    let (addr, renews) = (keys.destinations.addr(at), filter.renews());
+    let addr = destination::<A>(filter.worker, place, keys.destinations.addr(at));
+    let renews = filter.renews();
     let next_hop = || renews.then(|| keys.find(addr).0);
     let follows = may_renew_flow::<A>(filter.rules, filter.worker, place, time, next_hop)
         && follow_segment::<A>(filter.worker, place, &segment);

@@ -6,9 +6,11 @@ use fullview_filter::address::{Address, Family};
 use fullview_filter::packet::protocol::{ICMP, ICMP6, SCTP, TCP, UDP, UDP_LITE};
 use fullview_filter::packet::{Fragment, NetworkHeader, is_icmp_query, network_header};
 use fullview_filter::rule::Side;
+use fullview_filter::state::flow::{FlowTranslation, FlowWords};
 use fullview_filter::verdict::Rewrite;
 
 use super::sctp;
+use super::wire_flow::WireFamily;
 use crate::wire::checksum::Change;
 
 /// One end of a packet: an address, and the port or the identifier of an ICMP query.
@@ -28,6 +30,13 @@ pub(super) struct PacketEnds {
     pub quoted: Option<PacketEnd>,
 }
 
+impl PacketEnds {
+    /// One end of a packet that quotes no other one.
+    pub fn of(side: Side, address: Address, port: u16) -> PacketEnds {
+        PacketEnds { outer: PacketEnd { side, address, port: Some(port) }, quoted: None }
+    }
+}
+
 impl From<&Rewrite> for PacketEnds {
     fn from(rewrite: &Rewrite) -> PacketEnds {
         let Rewrite { side, address, port, quoted } = *rewrite;
@@ -38,7 +47,7 @@ impl From<&Rewrite> for PacketEnds {
         let end = |side, port| PacketEnd { side, address, port };
         match quoted {
             true => PacketEnds { outer: end(side, None), quoted: Some(end(opposite, Some(port))) },
-            false => PacketEnds { outer: end(side, Some(port)), quoted: None },
+            false => PacketEnds::of(side, address, port),
         }
     }
 }
@@ -61,6 +70,30 @@ pub(super) fn translate(packet: &mut [u8], ends: &PacketEnds) -> Option<PacketEn
     let pseudo = if header.protocol == ICMP6 { address } else { Change::NONE };
     update(packet, header.payload + ICMP_CHECKSUM, inside.and(pseudo));
     Some(PacketEnds { outer, quoted: Some(quoted) })
+}
+
+/// Gives a plain packet of UDP or TCP, that starts with its IP header, other addresses and ports.
+#[inline(always)]
+pub(super) fn translate_flow<A: WireFamily>(packet: &mut [u8], translation: &FlowTranslation<A>) {
+    let FlowWords { family, addresses, ports, protocol, .. } = translation.to.words();
+    let [address_change, change] = [translation.address_change, translation.change].map(Change::of_sum);
+    let mut bytes = [0; 32];
+    for (bytes, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(addresses) {
+        *bytes = word.to_le_bytes();
+    }
+    let (at, addresses) = match family {
+        Family::Inet => (12, &bytes[..8]),
+        Family::Inet6 => (8, &bytes[..]),
+    };
+    put(packet, at, addresses);
+    put(packet, A::HEADER, &ports.to_le_bytes());
+    if family == Family::Inet {
+        update(packet, 10, address_change);
+    }
+    match protocol {
+        TCP => update(packet, A::HEADER + TCP_CHECKSUM, change),
+        _ => update_udp(packet, A::HEADER + UDP_CHECKSUM, change),
+    };
 }
 
 /// Offsets in the headers of transport protocols.
@@ -172,4 +205,8 @@ fn write(packet: &mut [u8], at: usize, bytes: &[u8]) -> Change {
         old.copy_from_slice(new);
     }
     change
+}
+
+fn put(packet: &mut [u8], at: usize, bytes: &[u8]) {
+    packet.get_mut(at..at + bytes.len()).into_iter().for_each(|place| place.copy_from_slice(bytes));
 }

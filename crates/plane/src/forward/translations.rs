@@ -2,13 +2,25 @@
 //! comes back as it came in.
 
 use fullview_filter::rule::Side;
+use fullview_filter::state::FlowKey;
+use fullview_filter::state::flow::{FlowTranslation, WireFlow};
 use fullview_filter::verdict::Rewrite;
 
 use super::keys::TableKeys;
-use super::translate::{PacketEnds, translate};
+use super::translate::{PacketEnds, translate, translate_flow};
+use super::wire_flow::WireFamily;
 use crate::burst::{BURST, Packet, Slot};
 use crate::verdict::{Punt, Reason, Verdict};
 use crate::wire::ethernet::{Frame, HEADER as ETHERNET, TAG};
+
+/// A packet of a known flow.
+struct KnownTranslated {
+    before: FlowKey,
+    position: u8,
+    /// Which ends were translated.
+    destination: bool,
+    source: bool,
+}
 
 /// A translation of one packet in one pass.
 struct Translated {
@@ -26,12 +38,13 @@ pub(super) struct Translations {
     entries: Vec<Translated>,
     /// How many of them are written.
     written: usize,
+    known: Vec<KnownTranslated>,
 }
 
 /// Has room for a whole burst in both passes, so that the loop never allocates.
 impl Default for Translations {
     fn default() -> Translations {
-        Translations { entries: Vec::with_capacity(2 * BURST), written: 0 }
+        Translations { entries: Vec::with_capacity(2 * BURST), written: 0, known: Vec::with_capacity(BURST) }
     }
 }
 
@@ -39,9 +52,16 @@ impl Translations {
     pub fn clear(&mut self) {
         self.entries.clear();
         self.written = 0;
+        self.known.clear();
     }
 
+    /// Whether nothing is translated.
     pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.known.is_empty()
+    }
+
+    /// Whether nothing is decided.
+    pub fn is_undecided(&self) -> bool {
         self.entries.is_empty()
     }
 
@@ -49,6 +69,24 @@ impl Translations {
     #[inline]
     pub fn push(&mut self, place: usize, position: u8, rewrite: Rewrite) {
         self.entries.push(Translated { place: place as u8, position, rewrite, before: None });
+    }
+
+    /// Translates a plain packet of a known flow.
+    #[inline]
+    pub fn translate_known<A: WireFamily>(
+        &mut self,
+        position: usize,
+        packet: &mut Slot,
+        (from, translation): (WireFlow<A>, &FlowTranslation<A>),
+    ) {
+        translate_flow(&mut packet.frame_mut()[ETHERNET..], translation);
+        let FlowTranslation { destination, source, .. } = *translation;
+        self.known.push(KnownTranslated {
+            before: from.key(),
+            position: position as u8,
+            destination,
+            source,
+        });
     }
 
     /// Writes what was decided since the last call into the packets. `written` gets the place of each, with the packet; `None`
@@ -88,7 +126,8 @@ impl Translations {
     /// Whether the packet at this position is translated.
     #[cold]
     pub fn contains(&self, position: usize) -> bool {
-        self.entries.iter().any(|entry| usize::from(entry.position) == position)
+        let known = self.known.iter().map(|entry| entry.position);
+        self.entries.iter().map(|entry| entry.position).chain(known).any(|at| usize::from(at) == position)
     }
 
     /// Restores the packets that are not forwarded, when all of them have their verdicts.
@@ -96,12 +135,28 @@ impl Translations {
     pub fn restore_rejected(&self, packets: &mut [Packet<'_>]) {
         for entry in self.entries.iter().rev() {
             let packet = &mut *packets[usize::from(entry.position)];
-            if let Some(before) = entry.before.filter(|_| is_restored(packet.verdict, entry.rewrite.side)) {
-                let at = network_header(packet);
-                // It can be written, as it was written before.
-                let _ = translate(&mut packet.frame_mut()[at..], &before);
+            entry.before.into_iter().for_each(|before| restore(packet, entry.rewrite.side, &before));
+        }
+        for KnownTranslated { before, position, destination, source } in &self.known {
+            let packet = &mut *packets[usize::from(*position)];
+            if *source {
+                let end = PacketEnds::of(Side::Source, before.source, before.source_port);
+                restore(packet, Side::Source, &end);
+            }
+            if *destination {
+                let end = PacketEnds::of(Side::Destination, before.destination, before.destination_port);
+                restore(packet, Side::Destination, &end);
             }
         }
+    }
+}
+
+/// Gives a packet what was there before on one side, if its verdict asks for that.
+fn restore(packet: &mut Slot, side: Side, before: &PacketEnds) {
+    if is_restored(packet.verdict, side) {
+        let at = network_header(packet);
+        // It can be written, as it was written before.
+        let _ = translate(&mut packet.frame_mut()[at..], before);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The flow of a packet, read at constant offsets of its first 64 bytes.
 
-use fullview_filter::address::Family;
+use fullview_filter::address::{Address as FilterAddress, Family};
 use fullview_filter::packet::protocol::{ICMP, ICMP6, TCP, UDP};
 use fullview_filter::packet::{TcpSegment, is_icmp_query, plain_segment};
 use fullview_filter::state::flow::{
@@ -31,6 +31,9 @@ pub(super) trait WireFamily: FamilyFlows {
     type Key: Address;
     /// The length of the header that all packets of known flows have.
     const HEADER: usize;
+
+    /// The key of an address of this family.
+    fn key(address: FilterAddress) -> Self::Key;
 
     fn read(slot: &Slot) -> FlowPacket<Self>;
 
@@ -106,6 +109,10 @@ impl WireFamily for InetAddresses {
     type Key = u32;
     const HEADER: usize = ipv4::HEADER;
 
+    fn key(address: FilterAddress) -> u32 {
+        address.0 as u32
+    }
+
     #[inline(always)]
     fn read(slot: &Slot) -> FlowPacket<InetAddresses> {
         const ADDRESSES: Field<8> = Field(ETHERNET + 12);
@@ -146,6 +153,10 @@ impl WireFamily for InetAddresses {
 impl WireFamily for Inet6Addresses {
     type Key = u128;
     const HEADER: usize = ipv6::HEADER;
+
+    fn key(address: FilterAddress) -> u128 {
+        address.0
+    }
 
     #[inline(always)]
     fn read(slot: &Slot) -> FlowPacket<Inet6Addresses> {

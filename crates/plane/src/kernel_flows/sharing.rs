@@ -140,6 +140,10 @@ impl FlowSharing {
 
     fn add<A: FamilyFlows>(&mut self, known: KnownFlow<'_>, worker: &mut FilterWorker, times: (u64, u64)) {
         let cache = A::cache(worker.flows_mut().0);
+        // The program does not translate.
+        if cache.translation(known.place).is_some() {
+            return;
+        }
         let ((_, next_hop), flow) = (cache.route(known.place), cache.flow(known.place).words());
         let Some(path) = self.path(known.view, flow, NextHop(next_hop)) else { return };
         let words = path.words();

@@ -117,6 +117,12 @@ impl Change {
         Change(self.0.word(!old).word(new))
     }
 
+    /// The change of words of which ~m + m' add up to this.
+    #[inline]
+    pub fn of_sum(sum: u16) -> Change {
+        Change(Sum::ZERO.word(sum))
+    }
+
     /// Adds further changes.
     #[inline]
     pub fn and(self, other: Change) -> Change {

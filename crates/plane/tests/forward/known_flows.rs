@@ -27,7 +27,46 @@ thread_local!(pub static NOW: Cell<u64> = const { Cell::new(0) });
 const SHORT_TIMEOUTS: &str =
     "set timeout { udp.first 3, udp.single 2, udp.multiple 4, interval 1 }\npass all";
 
-/// Rule sets between which a filter of one language changes.
+/// `NAT` and `RDR` stand for rules that translate both families.
+const TRANSLATIONS: [&str; 12] = [
+    "NAT pass all",
+    "NAT pass no state",
+    "RDR pass all",
+    "RDR NAT pass all keep state (sloppy)",
+    "set state-policy if-bound\nRDR NAT pass all",
+    "RDR NAT pass in no state\npass out keep state",
+    "binat on port1 inet from 198.18.0.1 to any -> 192.0.2.1\npass all",
+    "set timeout { udp.first 3, udp.single 2, udp.multiple 4, interval 1 }\nNAT pass all",
+    "set skip on port0\nNAT RDR pass all",
+    "NAT pass all\nblock in on port1 proto udp to 198.18.0.2",
+    "pass all",
+    "NAT RDR pass in on port0 keep state (max 5) tag seen\npass out tagged seen",
+];
+
+fn translated(rules: &str) -> String {
+    let nat = "nat on port1 inet from 198.18.0.0/24 to any -> 192.0.2.1 static-port\n\
+               nat on port1 inet6 from any to any -> 2001:db8:2::1 static-port\n";
+    let rdr = "rdr on port0 inet from any to 198.19.8.8 -> 198.19.7.7\n\
+               rdr on port0 inet6 proto udp from any to 2001:2:0:1::88 port 53 -> 2001:2:0:1::7 port 54\n";
+    rules.replace("NAT ", nat).replace("RDR ", rdr)
+}
+
+/// `NAT` stands for rules that translate one host, whose ports stay as they are.
+const IPFW_TRANSLATIONS: [&str; 4] = [
+    "NAT add 30 allow ip from any to any",
+    "add 1 count ip from any to any\nNAT add 30 allow ip from any to any keep-state",
+    "add 1 check-state\nNAT add 30 allow ip from any to any keep-state",
+    "add 10 allow ip from any to any",
+];
+
+fn ipfw_translated(rules: &str) -> String {
+    let nat = "nat 1 config ip 192.0.2.9 same_ports redirect_addr 198.18.0.1 192.0.2.1\n\
+               add 10 nat 1 not icmp from 198.18.0.1 to any out via port1\n\
+               add 20 nat 1 not icmp from any to 192.0.2.1 in via port1\n";
+    rules.replace("NAT ", nat)
+}
+
+/// Rule sets between which a filter of one language changes; the last two languages translate.
 pub fn rule_sets(language: usize) -> Vec<EnforceableRules> {
     let sets: Vec<RuleSetParts> = match language {
         0 => [
@@ -50,6 +89,8 @@ pub fn rule_sets(language: usize) -> Vec<EnforceableRules> {
         ]
         .map(pf)
         .into(),
+        2 => TRANSLATIONS.map(|rules| pf(translated(rules).leak())).into(),
+        3 => IPFW_TRANSLATIONS.map(|rules| ipfw(ipfw_translated(rules).leak())).into(),
         _ => [
             "add 3000 allow ip from any to any keep-state",
             "add 10 count ip from any to any in\nadd 20 check-state\nadd 30 allow ip from any to any keep-state",
@@ -79,6 +120,8 @@ pub struct Sent {
     port: u8,
     back: bool,
     vlan: bool,
+    /// The addresses are those that translations give to the near end, for packets that go back, and to the far one.
+    aliases: [bool; 2],
     kind: Kind,
 }
 
@@ -158,13 +201,15 @@ fn packet() -> impl Strategy<Value = Sent> {
         prop_oneof![3 => 0_u8..2, 1 => 2_u8..12],
         prop::bool::weighted(0.3),
         prop::bool::weighted(0.1),
+        [prop::bool::weighted(0.5), prop::bool::weighted(0.3)],
     );
-    (any::<bool>(), ends, kind()).prop_map(|(inet6, (hosts, port, back, vlan), kind)| Sent {
+    (any::<bool>(), ends, kind()).prop_map(|(inet6, (hosts, port, back, vlan, aliases), kind)| Sent {
         inet6,
         hosts,
         port,
         back,
         vlan: vlan && !back,
+        aliases,
         kind,
     })
 }
@@ -230,8 +275,11 @@ pub fn frame(sent: &Sent) -> (u16, Vec<u8>) {
     let (near, far) = sent.hosts;
     let (protocol, payload) = payload(sent);
     let hops = if let Kind::Udp { hops, .. } = sent.kind { hops } else { 64 };
+    let [is_near, is_far] = [sent.back && sent.aliases[0], sent.aliases[1]];
+    let or = |is: bool, alias: &str, address: String| if is { alias.to_owned() } else { address };
     let frame = if sent.inet6 {
-        let ends = (format!("2001:2::{near}"), format!("2001:2:0:1::{far}"));
+        let (near, far) = (format!("2001:2::{near}"), format!("2001:2:0:1::{far}"));
+        let ends = (or(is_near, "2001:db8:2::1", near), or(is_far, "2001:2:0:1::88", far));
         frame6(
             if sent.back { (&ends.1, &ends.0) } else { (&ends.0, &ends.1) },
             hops,
@@ -240,7 +288,8 @@ pub fn frame(sent: &Sent) -> (u16, Vec<u8>) {
             &payload,
         )
     } else {
-        let ends = (format!("198.18.0.{near}"), format!("198.19.7.{far}"));
+        let (near, far) = (format!("198.18.0.{near}"), format!("198.19.7.{far}"));
+        let ends = (or(is_near, "192.0.2.1", near), or(is_far, "198.19.8.8", far));
         frame4(
             if sent.back { (&ends.1, &ends.0) } else { (&ends.0, &ends.1) },
             hops,
@@ -410,7 +459,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
     fn known_flows_change_no_verdict_no_state_and_no_counter(
-        language in 0_usize..2,
+        language in 0_usize..4,
         states in prop_oneof![Just(6_u32), Just(12), Just(200)],
         flows in prop_oneof![Just(16_usize), Just(1000)],
         isa in prop::sample::select(FlowIsa::available()),
@@ -422,7 +471,7 @@ proptest! {
 
 pub fn udp(back: bool, inet6: bool) -> Sent {
     let kind = Kind::Udp { len: 8, hops: 64 };
-    Sent { inet6, hosts: (1, 7), port: 1, back, vlan: false, kind }
+    Sent { inet6, hosts: (1, 7), port: 1, back, vlan: false, aliases: [false; 2], kind }
 }
 
 /// A burst with a packet of each family.
@@ -511,6 +560,41 @@ fn connections_are_known_from_the_second_plain_segment_of_a_direction_on() {
     for (language, set) in [(0, 14), (1, 10), (1, 12)] {
         let steps = [vec![Step::Rules(set)], connect(), exchange(10)].concat();
         assert_eq!(compare(language, 100, 1000, &steps), 0, "{language} {set} asks about each segment");
+    }
+}
+
+/// The same packets: those that go back are to the address that the near end was given, the others to that which becomes the far end.
+fn translated_ends(steps: Vec<Step>, aliases: [bool; 2]) -> Vec<Step> {
+    let [near, far] = aliases;
+    let alias = |sent: Sent| Sent { aliases: [sent.back && near, !sent.back && far], ..sent };
+    let of_step = |step| match step {
+        Step::Burst(packets) => Step::Burst(packets.into_iter().map(alias).collect()),
+        other => other,
+    };
+    steps.into_iter().map(of_step).collect()
+}
+
+#[test]
+fn translated_flows_are_known_in_both_directions() {
+    let times = |back| vec![one(udp(back, false)); 5];
+    let datagrams = [times(false), times(true), times(false)].concat();
+    let connection = [connect(), exchange(10)].concat();
+    let (near, far, both) = ([true, false], [false, true], [true, true]);
+    for (language, set, ends) in [
+        (2, 0, near),
+        (2, 1, near),
+        (2, 2, far),
+        (2, 3, both),
+        (2, 5, both),
+        (2, 8, near),
+        (3, 0, near),
+        (3, 1, near),
+    ] {
+        let known = |steps: &Vec<Step>| {
+            let steps = [vec![Step::Rules(set)], translated_ends(steps.clone(), ends)].concat();
+            compare(language, 100, 1000, &steps)
+        };
+        assert_eq!((known(&datagrams), known(&connection)), (9, 18), "{language} {set}");
     }
 }
 

@@ -6,6 +6,7 @@ use super::ends::{EndParts, WireEnds};
 use super::simd::WireHasher;
 use crate::address::{Address, Family};
 use crate::packet::protocol::TCP;
+use crate::rule::Side;
 use crate::state::flow_key::FlowKey;
 
 /// The addresses of a flow, as they stand in the header.
@@ -27,6 +28,12 @@ pub trait FlowAddresses: Copy + Eq + Default {
 
     /// Their bytes in order, as little-endian words; those of a short family are followed by zeros.
     fn words(&self) -> [u64; 4];
+
+    /// The address of one end.
+    fn address(&self, side: Side) -> Address;
+
+    /// This source, and the destination of others.
+    fn with_destination_of(self, other: Self) -> Self;
 }
 
 /// Source and destination of an IPv4 header.
@@ -71,6 +78,19 @@ impl FlowAddresses for InetAddresses {
 
     fn words(&self) -> [u64; 4] {
         [self.0, 0, 0, 0]
+    }
+
+    fn address(&self, side: Side) -> Address {
+        let word = match side {
+            Side::Source => self.0,
+            Side::Destination => self.0 >> 32,
+        };
+        Address::inet((word as u32).swap_bytes())
+    }
+
+    fn with_destination_of(self, other: Self) -> Self {
+        const SOURCE: u64 = 0xffff_ffff;
+        InetAddresses(self.0 & SOURCE | other.0 & !SOURCE)
     }
 }
 
@@ -131,6 +151,20 @@ impl FlowAddresses for Inet6Addresses {
 
     fn words(&self) -> [u64; 4] {
         self.0
+    }
+
+    fn address(&self, side: Side) -> Address {
+        let [a, b, c, d] = self.0;
+        let (low, high) = match side {
+            Side::Source => (a, b),
+            Side::Destination => (c, d),
+        };
+        Address((u128::from(low) | u128::from(high) << 64).swap_bytes())
+    }
+
+    fn with_destination_of(self, other: Self) -> Self {
+        let ([a, b, ..], [.., c, d]) = (self.0, other.0);
+        Inet6Addresses([a, b, c, d])
     }
 }
 
@@ -202,10 +236,28 @@ impl<A: FlowAddresses> WireFlow<A> {
         }
     }
 
+    /// The key of its packets.
+    pub fn key(&self) -> FlowKey {
+        let [(source, source_port), (destination, destination_port)] =
+            [Side::Source, Side::Destination].map(|side| self.end(side));
+        FlowKey { source, destination, source_port, destination_port, protocol: self.ends.protocol() }
+    }
+
     /// The flow with this key, if it is of the family.
-    pub(super) fn of(key: &FlowKey, interface: u16) -> Option<Self> {
+    pub(crate) fn of(key: &FlowKey, interface: u16) -> Option<Self> {
         let ([a, b], [c, d]) = (key.source_port.to_be_bytes(), key.destination_port.to_be_bytes());
         Some(WireFlow::new(A::of(key)?, [a, b, c, d], key.protocol, interface))
+    }
+
+    /// The address and the port of one end.
+    pub fn end(&self, side: Side) -> (Address, u16) {
+        (self.addresses.address(side), self.ends.port(side))
+    }
+
+    /// The flow with the destination of another one.
+    pub(super) fn with_destination_of(&self, other: &Self) -> Self {
+        let addresses = self.addresses.with_destination_of(other.addresses);
+        WireFlow { addresses, ends: self.ends.with_destination_of(other.ends) }
     }
 
     /// Whether both are one flow, whichever interface it comes in by.
@@ -238,11 +290,20 @@ mod tests {
         let wire = InetAddresses::from_wire([192, 0, 2, 1, 198, 51, 100, 2]);
         assert_eq!(WireFlow::of(&key, 3), Some(WireFlow::new(wire, ports, 17, 3)));
         assert_eq!(WireFlow::<Inet6Addresses>::of(&key, 3), None);
+        has_the_ends_of(WireFlow::new(wire, ports, 17, 3), &key);
         let bytes: [u8; 32] = std::array::from_fn(|place| place as u8 + 1);
         let address = |from: usize| Address(u128::from_be_bytes(bytes[from..from + 16].try_into().unwrap()));
         let key6 = FlowKey { source: address(0), destination: address(16), ..key };
         let wire = Inet6Addresses::from_wire(bytes);
         assert_eq!(WireFlow::of(&key6, 3), Some(WireFlow::new(wire, ports, 17, 3)));
         assert_eq!(WireFlow::<InetAddresses>::of(&key6, 3), None);
+        has_the_ends_of(WireFlow::new(wire, ports, 17, 3), &key6);
+    }
+
+    fn has_the_ends_of<A: FlowAddresses + std::fmt::Debug>(flow: WireFlow<A>, key: &FlowKey) {
+        assert_eq!(flow.key(), *key);
+        let back = WireFlow::<A>::of(&key.reversed(), 4).unwrap();
+        let loops = FlowKey { destination: key.source, destination_port: 0x1234, ..*key };
+        assert_eq!(Some(flow.with_destination_of(&back)), WireFlow::of(&loops, 3));
     }
 }

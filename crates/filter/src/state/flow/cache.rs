@@ -3,10 +3,11 @@
 //! only memory here is its entry, which can be asked for as soon as the hash is known.
 
 use super::addresses::{FlowAddresses, WireFlow};
-use super::entry::{CachedFlow, FlowMark, FlowSum, NEVER};
+use super::entry::{CachedFlow, FlowMark, FlowSum, FlowWork, NEVER};
 use super::finder::{FlowFinder, FlowHash, HashOne, SoughtFlow};
 use super::offload::{FlowAccounts, NOT_OFFLOADED, OffloadedPackets};
 use super::simd::FlowIsa;
+use super::translations::{FlowTranslation, FlowTranslations};
 use crate::state::table::{Hit, StateTable};
 
 /// So many flows move for a new one, so that of five thousand flows hardly one has no place.
@@ -53,6 +54,7 @@ pub(crate) type FlowStates = [Option<Hit>; 2];
 #[derive(Clone, Copy)]
 pub(super) struct LearnedFlow<A> {
     pub flow: WireFlow<A>,
+    pub translation: Option<FlowTranslation<A>>,
     pub states: FlowStates,
     pub time: FlowTime,
     pub next_hop: u16,
@@ -72,6 +74,7 @@ const MOST_RENEWALS: usize = 512;
 pub struct FlowCache<A> {
     entries: Box<[CachedFlow<A>]>,
     bases: Box<[FlowBasis]>,
+    translations: FlowTranslations<A>,
     /// The places that were ever used.
     used: Vec<u32>,
     /// Those of this burst, in their order.
@@ -90,6 +93,7 @@ impl<A: FlowAddresses> FlowCache<A> {
         FlowCache {
             entries: vec![CachedFlow { flow, mark, sum, next_hop: 0 }; entries].into(),
             bases: vec![basis; entries].into(),
+            translations: FlowTranslations::new(entries),
             used: Vec::with_capacity(entries),
             renewals: Vec::with_capacity(MOST_RENEWALS.min(2 * entries)),
             keys,
@@ -124,35 +128,46 @@ impl<A: FlowAddresses> FlowCache<A> {
         FlowFinder { entries: &self.entries, keys: self.keys, isa: self.isa }
     }
 
-    /// Counts the first packets, as long as each is of a flow whose entry is valid at this moment and names this list of rules;
-    /// and notes their next hops. Returns how many they are, and their bytes.
+    /// Counts the first packets, as long as each is of a flow whose entry is valid at this moment and names this list of rules, and
+    /// which are translated or not; and notes their next hops. Returns how many they are, and their bytes. `counted` gets the place
+    /// and the translation of each.
     #[inline(always)]
     pub fn count_run<'p, H: From<u16> + 'p>(
         &mut self,
         packets: impl Iterator<Item = (&'p SoughtFlow<A>, &'p mut H)>,
-        (moment, rules): (u64, u16),
+        (moment, rules, is_translated): (u64, u16, bool),
+        mut counted: impl FnMut(usize, &Option<FlowTranslation<A>>),
     ) -> FlowSum
     where
         A: 'p,
     {
-        let (mask, mark, mut all) = (self.mask(), FlowMark::new(moment, rules), FlowSum::default());
-        // A slice, as the compiler cannot know that entries do not overlap the cache.
-        let entries = &mut *self.entries;
+        let work = FlowWork { is_followed: false, is_translated };
+        let (mask, mark) = (self.mask(), FlowMark::new(moment, rules).with(work));
+        let mut all = FlowSum::default();
+        // Slices, as the compiler cannot know that entries do not overlap the cache.
+        let (entries, translations) = (&mut *self.entries, self.translations.entries());
         for (SoughtFlow { flow, hash, packet }, next_hop) in packets {
-            let first = entries.get_mut(hash.first(mask)).filter(|entry| entry.flow == *flow);
+            let mut place = hash.first(mask);
+            let first = entries.get_mut(place).filter(|entry| entry.flow == *flow);
             let entry = match first {
                 Some(entry) => entry,
                 // The second entry's memory was not asked for: only a packet that may be counted waits for it.
                 None if packet.is_empty() => break,
-                None => match entries.get_mut(hash.second(mask)) {
-                    Some(entry) if entry.flow == *flow => entry,
-                    _ => break,
-                },
+                None => {
+                    place = hash.second(mask);
+                    match entries.get_mut(place) {
+                        Some(entry) if entry.flow == *flow => entry,
+                        _ => break,
+                    }
+                }
             };
             let (Some(sum), true) = (entry.sum.plus(*packet), entry.mark == mark) else { break };
             entry.sum = sum;
             *next_hop = H::from(entry.next_hop);
             all.add(*packet);
+            if is_translated && let Some(translation) = translations.get(place) {
+                counted(place, translation);
+            }
         }
         all
     }
@@ -233,6 +248,24 @@ impl<A: FlowAddresses> FlowCache<A> {
         self.entries[place].flow
     }
 
+    /// Whether no flow was ever translated.
+    #[inline(always)]
+    pub fn translates_none(&self) -> bool {
+        self.translations.is_empty()
+    }
+
+    /// What becomes of the packets of an entry, if they are translated.
+    #[inline(always)]
+    pub fn translation(&self, place: usize) -> Option<&FlowTranslation<A>> {
+        self.translations.get(place)
+    }
+
+    /// The flow of an entry's packets between both passes.
+    fn between(&self, place: usize) -> WireFlow<A> {
+        let flow = &self.entries[place].flow;
+        self.translation(place).map_or(*flow, |translation| translation.between(flow))
+    }
+
     /// The entry that forwards packets of the flow elsewhere, if one does.
     pub fn offloaded(&self, place: usize) -> Option<u32> {
         Some(self.bases[place].offloaded).filter(|entry| *entry != NOT_OFFLOADED)
@@ -255,8 +288,15 @@ impl<A: FlowAddresses> FlowCache<A> {
             states.set_last(id, now as u32);
         }
         (self.bases[place].stamp, self.bases[place].last) = (stamp, now as u32);
-        let entry = &mut self.entries[place];
-        entry.mark = FlowMark::of(&entry.flow, moment, entry.mark.rules());
+        self.entries[place].mark = self.mark(place, moment, self.entries[place].mark.rules());
+    }
+
+    /// The mark of an entry whose flow and translation are set.
+    fn mark(&self, place: usize, moment: u64, rules: u16) -> FlowMark {
+        FlowMark::new(moment, rules).with(FlowWork {
+            is_followed: self.entries[place].flow.is_of_tcp(),
+            is_translated: self.translation(place).is_some(),
+        })
     }
 
     /// Gives the states what the entry has counted.
@@ -307,12 +347,12 @@ impl<A: FlowAddresses> FlowCache<A> {
         (0..self.used.len()).for_each(|at| self.recall(self.used[at] as usize, accounts));
     }
 
-    /// Removes a flow, whichever interfaces it comes in by.
+    /// Removes a flow of one of both passes, whichever interfaces it comes in by.
     pub(super) fn remove(&mut self, flow: &WireFlow<A>, accounts: &mut FlowAccounts<'_>) {
-        for place in self.entries_of(flow).into_iter().flatten() {
-            self.recall(place, accounts);
-            self.end(place);
-        }
+        self.each_of(flow, |cache, place| {
+            cache.recall(place, accounts);
+            cache.end(place);
+        });
     }
 
     fn end(&mut self, place: usize) {
@@ -321,14 +361,26 @@ impl<A: FlowAddresses> FlowCache<A> {
         *mark = FlowMark::new(NEVER, mark.rules());
     }
 
-    /// As [`Self::settle`] for a flow, whichever interfaces it comes in by.
+    /// As [`Self::settle`] for a flow of one of both passes, whichever interfaces it comes in by.
     pub(super) fn settle_flow(&mut self, flow: &WireFlow<A>, accounts: &mut FlowAccounts<'_>) {
-        self.entries_of(flow).into_iter().flatten().for_each(|place| self.settle(place, accounts));
+        self.each_of(flow, |cache, place| cache.settle(place, accounts));
     }
 
-    fn entries_of(&self, flow: &WireFlow<A>) -> [Option<usize>; 2] {
-        let is_same = |place: &usize| self.entries[*place].flow.is_same_flow(flow);
-        self.places(self.hash(flow)).map(|place| Some(place).filter(is_same))
+    /// Does something for each entry whose packets have this flow on the wire or between both passes.
+    fn each_of(&mut self, flow: &WireFlow<A>, mut act: impl FnMut(&mut Self, usize)) {
+        let hash = self.hash(flow);
+        for place in self.places(hash) {
+            if self.entries[place].flow.is_same_flow(flow) {
+                act(self, place);
+            }
+        }
+        let mut listed = self.translations.first(hash);
+        while let Some(place) = listed {
+            listed = self.translations.next(place);
+            if self.between(place).is_same_flow(flow) {
+                act(self, place);
+            }
+        }
     }
 
     /// Adds or replaces a flow, unless both its places belong to others that are valid and in use. Returns its place.
@@ -343,11 +395,23 @@ impl<A: FlowAddresses> FlowCache<A> {
         let place = self.find(hash, &new.flow).or_else(|| self.vacate(hash, since, accounts))?;
         self.recall(place, accounts);
         self.note_used(place);
-        let LearnedFlow { flow, states, time: FlowTime { stamp, now, moment }, next_hop, rules } = new;
+        let LearnedFlow { flow, translation, states, time: FlowTime { stamp, now, moment }, next_hop, rules } =
+            new;
         self.bases[place] = FlowBasis { states, stamp, last: now as u32, offloaded: NOT_OFFLOADED };
-        let (mark, sum) = (FlowMark::of(&flow, moment, rules), FlowSum::default());
-        self.entries[place] = CachedFlow { flow, mark, sum, next_hop };
+        let mark = FlowMark::new(NEVER, rules);
+        self.replace(place, CachedFlow { flow, mark, sum: FlowSum::default(), next_hop }, translation);
+        self.entries[place].mark = self.mark(place, moment, rules);
         Some(place)
+    }
+
+    /// Writes an entry and its translation.
+    fn replace(&mut self, place: usize, new: CachedFlow<A>, translation: Option<FlowTranslation<A>>) {
+        let before = self.between(place);
+        let now = translation.map_or(new.flow, |translation| translation.between(&new.flow));
+        if translation.is_some() || self.translation(place).is_some() {
+            self.translations.set(place, translation, [self.hash(&before), self.hash(&now)]);
+        }
+        self.entries[place] = new;
     }
 
     /// A place of a flow with this hash whose entry may be replaced.
@@ -384,7 +448,8 @@ impl<A: FlowAddresses> FlowCache<A> {
             self.recall(place, accounts);
             self.recall(other, accounts);
             self.note_used(other);
-            (self.entries[other], self.bases[other]) = (self.entries[place], self.bases[place]);
+            self.bases[other] = self.bases[place];
+            self.replace(other, self.entries[place], self.translation(place).copied());
             self.end(place);
         }
         moves
@@ -413,7 +478,14 @@ mod tests {
         let mut accounts = FlowAccounts { states: &mut states, rules: &mut rules, offload: None };
         let mut cache = FlowCache::new(MOST, keys, isa);
         for flow in flows {
-            let new = LearnedFlow { flow: *flow, states: [None; 2], time: TIME, next_hop: 1, rules: 0 };
+            let new = LearnedFlow {
+                flow: *flow,
+                translation: None,
+                states: [None; 2],
+                time: TIME,
+                next_hop: 1,
+                rules: 0,
+            };
             cache.learn(new, 1, &mut accounts);
         }
         let is_known = |flow: &&WireFlow<A>| {
@@ -428,7 +500,8 @@ mod tests {
         let mut accounts = FlowAccounts { states: &mut states, rules: &mut rules, offload: None };
         let mut cache = FlowCache::new(16, [1, 2, 3, 4], FlowIsa::best());
         let flow = flow([198, 18, 0, 1], [198, 19, 0, 1], 2000);
-        let new = LearnedFlow { flow, states: [None; 2], time: TIME, next_hop: 1, rules: 0 };
+        let new =
+            LearnedFlow { flow, translation: None, states: [None; 2], time: TIME, next_hop: 1, rules: 0 };
         cache.learn(new, 1, &mut accounts);
         let place = cache.find(cache.hash(&flow), &flow).unwrap();
         for _ in 1..MOST_PACKETS {

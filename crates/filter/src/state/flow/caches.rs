@@ -8,12 +8,15 @@ use super::counted_rules::CountedRules;
 use super::offload::{FlowAccounts, FlowOffload};
 use super::simd::FlowIsa;
 use super::trace::PassTrace;
+use super::translations::FlowTranslation;
 use crate::address::Family;
 use crate::packet::Packet;
 use crate::packet::protocol::{TCP, UDP};
+use crate::rule::Side;
 use crate::state::counters::RuleCounters;
 use crate::state::flow_key::FlowKey;
 use crate::state::table::StateTable;
+use crate::verdict::Rewrite;
 
 /// Packets that are judged in one call of which traces are kept.
 const MOST_TRACES: usize = 256;
@@ -206,31 +209,39 @@ impl FlowCaches {
         self.inet6.begin_burst();
     }
 
-    /// Ends the entries of a flow in both directions, as one of its states began, ended or changed.
-    pub(crate) fn change(&mut self, key: &FlowKey, hash: u64, states: &mut StateTable) {
-        let (word, bit) = changed_bit(hash);
-        self.changed[word] |= bit;
-        if !matches!(key.protocol, UDP | TCP) {
+    /// Ends the entries of a state's flows, as it began, ends or changed.
+    pub(crate) fn change(&mut self, flows: &[(FlowKey, u64); 2], states: &mut StateTable) {
+        for (_, hash) in flows {
+            let (word, bit) = changed_bit(*hash);
+            self.changed[word] |= bit;
+        }
+        if !matches!(flows[0].0.protocol, UDP | TCP) {
             return;
         }
         let (inet, inet6, mut accounts) = self.parts(states);
-        for key in [*key, key.reversed()] {
+        for (key, _) in flows {
             match key.source.family() {
-                Family::Inet => on_flow(inet, &key, |cache, flow| cache.remove(flow, &mut accounts)),
-                Family::Inet6 => on_flow(inet6, &key, |cache, flow| cache.remove(flow, &mut accounts)),
+                Family::Inet => on_flow(inet, key, |cache, flow| cache.remove(flow, &mut accounts)),
+                Family::Inet6 => on_flow(inet6, key, |cache, flow| cache.remove(flow, &mut accounts)),
             }
         }
     }
 
-    /// Adds what was counted of a flow in both directions to its states.
-    pub(crate) fn settle_flow(&mut self, key: &FlowKey, states: &mut StateTable) {
+    /// Adds what was counted of a state's flows to their states.
+    pub(crate) fn settle_flows(&mut self, flows: &[(FlowKey, u64); 2], states: &mut StateTable) {
         let (inet, inet6, mut accounts) = self.parts(states);
-        for key in [*key, key.reversed()] {
+        for (key, _) in flows {
             match key.source.family() {
-                Family::Inet => on_flow(inet, &key, |cache, flow| cache.settle_flow(flow, &mut accounts)),
-                Family::Inet6 => on_flow(inet6, &key, |cache, flow| cache.settle_flow(flow, &mut accounts)),
+                Family::Inet => on_flow(inet, key, |cache, flow| cache.settle_flow(flow, &mut accounts)),
+                Family::Inet6 => on_flow(inet6, key, |cache, flow| cache.settle_flow(flow, &mut accounts)),
             }
         }
+    }
+
+    /// Whether a state of the flow with this hash began, ended or changed in this burst.
+    fn has_changed(&self, hash: u64) -> bool {
+        let (word, bit) = changed_bit(hash);
+        self.changed[word] & bit != 0
     }
 
     /// Learns how the packets of a flow pass, from one of them after its pass out. Returns the place of its entry.
@@ -242,12 +253,14 @@ impl FlowCaches {
         route: FlowRoute,
         states: &mut StateTable,
     ) -> Option<usize> {
-        let (word, bit) = changed_bit(hash);
-        if self.changed[word] & bit != 0 || !self.is_current(route.time.stamp) {
+        let ways = FlowWays::new(FlowKey::of(packet), passes, states)?;
+        let has_changed =
+            self.has_changed(hash) || ways.ends[0] && self.has_changed(states.hash(&ways.before));
+        if has_changed || !self.is_current(route.time.stamp) {
             return None;
         }
         let learned = Learned {
-            key: FlowKey::of(packet),
+            ways,
             interface: packet.pass.received_on,
             states: passes.map(PassTrace::hit),
             rules: self.counted.number(passes[0], passes[1])?,
@@ -279,9 +292,37 @@ fn on_flow<A: FlowAddresses>(
     }
 }
 
+/// What a flow is on the wire, before and after both passes.
+struct FlowWays {
+    before: FlowKey,
+    after: FlowKey,
+    /// Whether the destination is translated in the pass in, and the source in the pass out.
+    ends: [bool; 2],
+}
+
+impl FlowWays {
+    /// `None` if a pass translates the other end. `between` is the flow of the pass out.
+    fn new(between: FlowKey, passes: [&PassTrace; 2], states: &StateTable) -> Option<FlowWays> {
+        let [entering, leaving] = passes.map(|pass| pass.hit().and_then(|hit| states.translation(hit)));
+        let is_of = |translation: Option<(FlowKey, Rewrite)>, side| {
+            translation.is_none_or(|(_, rewrite)| rewrite.side == side)
+        };
+        let is_usual = is_of(entering, Side::Destination) && is_of(leaving, Side::Source);
+        is_usual.then(|| FlowWays {
+            before: entering.map_or(between, |(key, _)| key),
+            after: leaving.map_or(between, |(_, to)| FlowKey {
+                source: to.address,
+                source_port: to.port,
+                ..between
+            }),
+            ends: [entering.is_some(), leaving.is_some()],
+        })
+    }
+}
+
 /// What is learned about a flow of any family.
 struct Learned {
-    key: FlowKey,
+    ways: FlowWays,
     interface: u16,
     states: FlowStates,
     rules: u16,
@@ -290,8 +331,12 @@ struct Learned {
 
 impl Learned {
     fn flow<A: FlowAddresses>(self) -> Option<LearnedFlow<A>> {
-        let FlowRoute { next_hop, time } = self.route;
-        let flow = WireFlow::of(&self.key, self.interface)?;
-        Some(LearnedFlow { flow, states: self.states, time, next_hop, rules: self.rules })
+        let (FlowRoute { next_hop, time }, FlowWays { before, after, ends }) = (self.route, self.ways);
+        let [flow, to] = [before, after].map(|key| WireFlow::of(&key, self.interface));
+        let (flow, to) = (flow?, to?);
+        let is_translated = ends.contains(&true);
+        let translation = is_translated.then(|| FlowTranslation::new(&flow, to, ends));
+        let Learned { states, rules, .. } = self;
+        Some(LearnedFlow { flow, translation, states, time, next_hop, rules })
     }
 }

@@ -1,5 +1,7 @@
 //! What identifies a flow beside its addresses, in one word.
 
+use crate::rule::Side;
+
 /// Both ports as they stand in the header, the protocol, the interface that the packets come in by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WireEnds(u64);
@@ -38,12 +40,27 @@ impl WireEnds {
         self.0 as u32
     }
 
+    /// The port of one end.
+    pub(super) fn port(self, side: Side) -> u16 {
+        let word = match side {
+            Side::Source => self.0,
+            Side::Destination => self.0 >> 16,
+        };
+        (word as u16).swap_bytes()
+    }
+
     pub(super) fn protocol(self) -> u8 {
         (self.0 >> PROTOCOL) as u8
     }
 
     pub(super) fn interface(self) -> u16 {
         (self.0 >> INTERFACE) as u16
+    }
+
+    /// The ends with the destination's port of others.
+    pub(super) fn with_destination_of(self, other: WireEnds) -> WireEnds {
+        const DESTINATION: u64 = 0xffff_0000;
+        WireEnds(self.0 & !DESTINATION | other.0 & DESTINATION)
     }
 
     /// What is the same whichever interface the packets come in by.

@@ -1,7 +1,7 @@
 //! What a packet of a known flow reads and writes: one cache line, in which one comparison says whether the entry is true, and one
 //! addition counts.
 
-use super::addresses::{FlowAddresses, Inet6Addresses, WireFlow};
+use super::addresses::{Inet6Addresses, WireFlow};
 
 /// The stamp of an entry that is no longer valid, older than all others; and its moment.
 pub(super) const NEVER: u64 = 0;
@@ -19,26 +19,36 @@ pub(super) struct CachedFlow<A> {
 
 const _: () = assert!(size_of::<CachedFlow<Inet6Addresses>>() == 64);
 
-/// The moment up to which the states are known to live, and the number of the list of rules that count: one comparison. If the
-/// states follow each packet of the flow, none is just counted, and its mark equals that of no packet.
+/// The moment up to which the states are known to live, and the number of the list of rules that count: one comparison. If more
+/// is to be done for each packet of the flow, the mark differs from that of flows whose packets are just counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FlowMark(u64);
 
-/// The states follow each packet.
+/// What is to be done for each packet of a flow besides counting it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FlowWork {
+    /// The states follow it.
+    pub is_followed: bool,
+    pub is_translated: bool,
+}
+
 const FOLLOWED: u64 = 1 << 63;
+const TRANSLATED: u64 = 1 << 62;
 
 impl FlowMark {
     pub fn new(moment: u64, rules: u16) -> FlowMark {
         FlowMark(moment << 16 | u64::from(rules))
     }
 
-    pub fn of<A: FlowAddresses>(flow: &WireFlow<A>, moment: u64, rules: u16) -> FlowMark {
-        let followed = if flow.is_of_tcp() { FOLLOWED } else { 0 };
-        FlowMark(FlowMark::new(moment, rules).0 | followed)
+    /// The mark of an entry for whose packets more is to be done.
+    pub fn with(self, more: FlowWork) -> FlowMark {
+        let followed = if more.is_followed { FOLLOWED } else { 0 };
+        let translated = if more.is_translated { TRANSLATED } else { 0 };
+        FlowMark(self.0 | followed | translated)
     }
 
     pub fn moment(self) -> u64 {
-        (self.0 & !FOLLOWED) >> 16
+        (self.0 & !(FOLLOWED | TRANSLATED)) >> 16
     }
 
     pub fn rules(self) -> u16 {

@@ -23,6 +23,7 @@ mod finder;
 mod offload;
 mod simd;
 mod trace;
+mod translations;
 
 pub use addresses::{FlowAddresses, FlowMarks, FlowWords, Inet6Addresses, InetAddresses, WireFlow};
 pub use cache::{FlowCache, FlowTime};
@@ -33,3 +34,4 @@ pub use finder::{FlowFinder, FlowHash, SoughtFlow};
 pub use offload::{FlowOffload, OffloadedPackets};
 pub use simd::{FlowIsa, FlowLoop, WireHasher};
 pub use trace::PassTrace;
+pub use translations::FlowTranslation;
