@@ -1,5 +1,5 @@
 //! What the filter costs the loop: `cargo run --release -p fullview-plane --example known_flows [FLOWS [MILLISECONDS]]` prints
-//! nanoseconds a packet for writing the frames of UDP flows and forwarding them in bursts of 64, without a filter and with
+//! nanoseconds a packet for writing the frames of flows, of UDP and then of TCP, and forwarding them in bursts of 64, without a filter and with
 //! one rule, which keeps states or not, with and without known flows, and these with and without vectors. The cases take
 //! turns of one or more milliseconds, and the medians count.
 #![allow(clippy::unwrap_used)]
@@ -26,13 +26,19 @@ use fullview_table::{NextHop, Rib};
 const BURST: usize = 64;
 const SLOTS: usize = 2048;
 const TURNS: usize = 401;
+/// From here on the cases translate.
+const TRANSLATED: usize = 10;
 
 const OURS: Mac = Mac([2, 0, 0, 0, 0, 2]);
 
 fn main() {
     let flows: u32 = std::env::args().nth(1).map_or(5000, |flows| flows.parse().unwrap());
     let turn_of = std::env::args().nth(2).map_or(1, |length| length.parse().unwrap());
-    for (family, frames) in [("IPv4", frames(flows, inet)), ("IPv6", frames(flows, inet6))] {
+    for (family, frames, before) in [
+        ("IPv4", frames(flows, inet), Vec::new()),
+        ("IPv6", frames(flows, inet6), Vec::new()),
+        ("TCP", frames(flows, |flow| segment(flow, PLAIN)), handshakes(flows)),
+    ] {
         let mut cases = [
             ("plain", forwarder(), Vec::new()),
             ("pf", filtered(Language::Pf, keeps(), None), Vec::new()),
@@ -47,15 +53,20 @@ fn main() {
             ("pf, translated", translated(None), Vec::new()),
             ("translated, no known", translated(Some(0)), Vec::new()),
         ];
+        // The answers of the handshakes are to untranslated addresses.
+        let cases = if before.is_empty() { &mut cases[..] } else { &mut cases[..TRANSLATED] };
         let mut arena = Arena::new(SLOTS);
         let mut packets: Vec<Packet<'_>> = arena.packets().collect();
+        for (_, forwarder, _) in &mut *cases {
+            before.chunks(BURST).for_each(|frames| pass(forwarder, frames, &mut packets));
+        }
         for _ in 0..TURNS {
-            for (_, forwarder, times) in &mut cases {
+            for (_, forwarder, times) in &mut *cases {
                 times.push(turn(forwarder, &frames, &mut packets, Duration::from_millis(turn_of)));
             }
         }
         let mut plain = 0.0;
-        for (name, _, times) in &mut cases {
+        for (name, _, times) in cases {
             times.sort_by(f64::total_cmp);
             let ns = times[TURNS / 2];
             plain = if plain == 0.0 { ns } else { plain };
@@ -87,6 +98,19 @@ fn turn<'a>(
         count += 16 * BURST as u64;
     }
     start.elapsed().as_nanos() as f64 / count as f64
+}
+
+/// Forwards frames once.
+fn pass<'a>(forwarder: &mut Forwarder, frames: &[Vec<u8>], packets: &mut Vec<Packet<'a>>) {
+    let (mut burst, mut out, mut rejected) = (Burst::new(), Burst::new(), Burst::new());
+    for (packet, frame) in packets.drain(..frames.len()).zip(frames) {
+        packet.set_frame(frame);
+        packet.port = 0;
+        let _ = burst.push(packet);
+    }
+    forwarder.process(&mut burst, &mut out, &mut rejected);
+    assert_eq!(out.len(), frames.len());
+    packets.extend(out.drain());
 }
 
 fn forwarder() -> Forwarder {
@@ -147,7 +171,7 @@ fn scalar(mut filtered: Forwarder) -> Forwarder {
     filtered
 }
 
-fn frames(flows: u32, packet: fn(u32) -> Vec<u8>) -> Vec<Vec<u8>> {
+fn frames(flows: u32, packet: impl Fn(u32) -> Vec<u8>) -> Vec<Vec<u8>> {
     (0..flows).map(|flow| packet(flow.wrapping_mul(0x9e37_79b1))).collect()
 }
 
@@ -156,6 +180,30 @@ fn inet(flow: u32) -> Vec<u8> {
     frame[14..24].copy_from_slice(&[0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17]);
     frame[26..34].copy_from_slice(&[198, 18, (flow >> 8) as u8, flow as u8, 198, 19, (flow >> 24) as u8, 1]);
     frame[34..42].copy_from_slice(&[0x40, (flow >> 16) as u8, 0, 9, 0, 26, 0, 0]);
+    Ipv4Packet::new_unchecked(&mut frame[14..]).fill_checksum();
+    frame
+}
+
+/// A segment: whether it is an answer, sequence number, acknowledgement, flags.
+#[derive(Clone, Copy)]
+struct Segment(bool, u8, u8, u8);
+
+const PLAIN: Segment = Segment(false, 101, 201, 0x10);
+
+fn handshakes(flows: u32) -> Vec<Vec<u8>> {
+    let segments = [Segment(false, 100, 0, 0x02), Segment(true, 200, 101, 0x12), PLAIN];
+    segments.iter().flat_map(|kind| frames(flows, |flow| segment(flow, *kind))).collect()
+}
+
+fn segment(flow: u32, Segment(is_answer, seq, ack, flags): Segment) -> Vec<u8> {
+    let mut frame = inet(flow);
+    frame[16..18].copy_from_slice(&[0, 40]);
+    frame[23] = 6;
+    frame[38..54].copy_from_slice(&[0, 0, 0, seq, 0, 0, 0, ack, 0x50, flags, 0x40, 0, 0, 0, 0, 0]);
+    if is_answer {
+        frame[26..34].rotate_left(4);
+        frame[34..38].rotate_left(2);
+    }
     Ipv4Packet::new_unchecked(&mut frame[14..]).fill_checksum();
     frame
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use fullview_filter::pf::files::RulesetFiles;
+use fullview_filter::rule::{PoolOrder, PortChoice, Translation};
 use fullview_plane::forward::BurstFilter;
 use fullview_plane::interface::Interface;
 use fullview_router::error::BadInput;
@@ -24,7 +25,7 @@ const MOST_OTHERS: u32 = 1_000_000;
 /// Compiles the rules for a router with these interfaces, if there are any.
 ///
 /// # Errors
-/// Fails for rules that are wrong, that the forwarding loop cannot enforce, or that translate addresses.
+/// Fails for rules that are wrong, that the forwarding loop cannot enforce, or that translate addresses to others.
 pub fn filter(
     settings: &FilterSettings,
     interfaces: &[Interface],
@@ -35,9 +36,8 @@ pub fn filter(
     let options =
         FilterOptions { place, language, file: NAME.into(), states: settings.states, kernel_flows: 0 };
     let compiled = compile(&options, &text, interfaces).map_err(|error| BadInput(error.to_string()))?;
-    if compiled.rules.translates() {
-        let hint = "remove the rules that translate addresses: packets have to leave with the addresses that they came in with";
-        return Err(BadInput(format!("{NAME}: {hint}")));
+    if compiled.rules.translations().any(|to| !may_keep_ends(to)) {
+        return Err(BadInput(format!("{NAME}: {OTHER_ENDS}")));
     }
     let mut filter = BurstFilter::new(&compiled.rules, compiled.limits, seed);
     settings.known_flows.into_iter().for_each(|flows| filter.keep_flows(flows as usize));
@@ -118,6 +118,15 @@ impl RulesetFiles for Text<'_> {
     }
 }
 
+/// Packets are recognized by their addresses and ports.
+const OTHER_ENDS: &str = "packets have to leave with the addresses and ports that they came in with: translate sources to \
+                          the network that they are in, with bitmask and static-port";
+
+/// Whether a translation may give each packet the address and port that it has. Whether it does is checked packet by packet.
+fn may_keep_ends(to: &Translation) -> bool {
+    to.pool.order == PoolOrder::Bitmask && to.ports == PortChoice::Keep
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,7 +170,9 @@ mod tests {
         assert!(refused(FilterLanguage::Pf, "pass everything").contains("filter.rules:1"));
         assert!(refused(FilterLanguage::Ipfw, "add allow ip from nowhere").contains("filter.rules:1"));
         let nat = "nat on port1 from any to any -> 192.0.2.1";
-        assert!(refused(FilterLanguage::Pf, nat).contains("remove the rules that translate"));
+        assert!(refused(FilterLanguage::Pf, nat).contains("bitmask and static-port"));
+        let own = "nat on port1 from any to any -> 198.18.0.0/15 bitmask static-port\npass";
+        assert!(made(FilterLanguage::Pf, own).unwrap().is_some());
     }
 
     #[test]

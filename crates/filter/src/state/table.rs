@@ -2,7 +2,7 @@
 
 use std::ops::BitXor;
 
-use super::entry::{ColdState, HotState, StateFlags, StateTranslation};
+use super::entry::{ColdState, HotState, Peer, StateFlags, StateTranslation};
 use super::flow_key::FlowKey;
 use super::hash::FlowHasher;
 use super::index::FlowIndex;
@@ -336,14 +336,20 @@ impl StateTable {
 
     /// Follows a segment in the states of both its passes, if both take it and none changes its phases. Times and counters
     /// stay as they are.
-    pub(crate) fn follow_segment(&mut self, hits: [Option<Hit>; 2], segment: &TcpSegment) -> bool {
-        let before = hits.map(|hit| hit.map(|hit| (hit.id, self.hot[hit.id as usize])));
-        let mut passes = hits.into_iter().flatten();
-        let is_followed = passes.all(|hit| follows(&mut self.hot[hit.id as usize], hit, segment));
+    #[inline]
+    pub(crate) fn follow_segment(&mut self, [first, second]: [Option<Hit>; 2], segment: &TcpSegment) -> bool {
+        let Some(first) = first else { return second.is_none_or(|hit| self.follow(hit, segment).is_some()) };
+        let Some(before) = self.follow(first, segment) else { return false };
+        let is_followed = second.is_none_or(|hit| self.follow(hit, segment).is_some());
         if !is_followed {
-            before.into_iter().flatten().for_each(|(id, hot)| self.hot[id as usize] = hot);
+            tcp::set_ends(&mut self.hot[first.id as usize], usize::from(!first.forward), before);
         }
         is_followed
+    }
+
+    #[inline(always)]
+    fn follow(&mut self, hit: Hit, segment: &TcpSegment) -> Option<[Peer; 2]> {
+        tcp::follow(&mut self.hot[hit.id as usize], usize::from(!hit.forward), segment)
     }
 
     /// Whether a state compares sequence numbers with windows.
@@ -417,13 +423,6 @@ impl StateTable {
             },
         }
     }
-}
-
-/// Follows a segment, and says whether it is valid and changes no phase.
-#[inline]
-fn follows(hot: &mut HotState, hit: Hit, segment: &TcpSegment) -> bool {
-    let before = hot.phases();
-    tcp::track(hot, usize::from(!hit.forward), segment) == Tracked::Valid && hot.phases() == before
 }
 
 /// Follows a packet of a protocol without connections.

@@ -41,21 +41,55 @@ pub(super) fn open(segment: &TcpSegment) -> [Peer; 2] {
 /// Judges a segment that goes the way of the first one (`from` is 0) or the other way (1), and follows it if it is valid.
 #[inline]
 pub(super) fn track(state: &mut HotState, from: usize, segment: &TcpSegment) -> Tracked {
-    let (mut source, mut target) = (state.peer(from), state.peer(from ^ 1));
+    match judge(state, from, segment) {
+        Ok(ends) => {
+            set_ends(state, from, ends);
+            Tracked::Valid
+        }
+        Err(tracked) => tracked,
+    }
+}
+
+/// Follows a segment that is valid and changes no phase. Returns what both ends were, for [`set_ends`].
+#[inline]
+pub(super) fn follow(state: &mut HotState, from: usize, segment: &TcpSegment) -> Option<[Peer; 2]> {
+    let before = ends(state, from);
+    let after = judge(state, from, segment).ok()?;
+    if before.map(|end| end.phase) != after.map(|end| end.phase) {
+        return None;
+    }
+    set_ends(state, from, after);
+    Some(before)
+}
+
+/// The end that a segment comes from, and the other one.
+#[inline(always)]
+fn ends(state: &HotState, from: usize) -> [Peer; 2] {
+    [state.peer(from), state.peer(from ^ 1)]
+}
+
+#[inline(always)]
+pub(super) fn set_ends(state: &mut HotState, from: usize, [source, target]: [Peer; 2]) {
+    state.set_peer(from, source);
+    state.set_peer(from ^ 1, target);
+}
+
+/// What both ends are after a segment, if it is valid.
+#[inline(always)]
+fn judge(state: &HotState, from: usize, segment: &TcpSegment) -> Result<[Peer; 2], Tracked> {
+    let [mut source, mut target] = ends(state, from);
     let over = source.phase >= Phase::Finished && target.phase >= Phase::Finished;
     if over && segment.flags & (SYN | ACK) == SYN {
-        return Tracked::Reopens;
+        return Err(Tracked::Reopens);
     }
     let sloppy = state.is_sloppy();
     if !sloppy && !follow_windows(&mut source, &mut target, segment, state.is_midstream()) {
         let is_handshake = source.phase == Phase::Opened && target.phase == Phase::Opened;
         let may_reset = is_handshake && segment.flags & RST == 0;
-        return if may_reset { Tracked::OtherHandshake } else { Tracked::Invalid };
+        return Err(if may_reset { Tracked::OtherHandshake } else { Tracked::Invalid });
     }
     advance(&mut source, &mut target, segment, sloppy);
-    state.set_peer(from, source);
-    state.set_peer(from ^ 1, target);
-    Tracked::Valid
+    Ok([source, target])
 }
 
 /// The segment's place among sequence numbers, corrected for those that carry none.

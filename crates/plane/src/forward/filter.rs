@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fullview_filter::address_table::AddressTable;
 use fullview_filter::packet::{Direction, NO_INTERFACE, Packet as FilterPacket, Pass};
-use fullview_filter::rule::{CompiledRule, RejectWith, RuleAction, TableId};
+use fullview_filter::rule::{CompiledRule, RejectWith, RuleAction, TableId, Translation};
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::{Adoption, FilterWorker, StateSummary, WorkerLimits};
 use fullview_filter::verdict::Verdict as FilterVerdict;
@@ -85,10 +85,13 @@ impl EnforceableRules {
         EnforceableRules(Arc::new(self.0.with_tables(tables)))
     }
 
-    /// Whether packets may leave with other addresses or ports than they came in with.
-    pub fn translates(&self) -> bool {
-        let mut rules = self.0.translations().iter().chain(self.0.rules());
-        rules.any(|rule| matches!(rule.action, RuleAction::Translate(_)))
+    /// How the rules translate packets.
+    pub fn translations(&self) -> impl Iterator<Item = &Translation> {
+        let rules = self.0.translations().iter().chain(self.0.rules());
+        rules.filter_map(|rule| match &rule.action {
+            RuleAction::Translate(to) => Some(&**to),
+            _ => None,
+        })
     }
 }
 

@@ -18,29 +18,36 @@ pub(super) struct FlowSet {
     segments: [[u64; BITS / 64]; 2],
 }
 
-/// By what flows a packet of a known flow belongs to: those that the wire shows before and after both passes, and the one between
-/// them, by which both directions of a translated connection are recognized. They are one flow if it is not translated.
+/// To which flows a packet of a known flow belongs: those that the wire shows before and after both passes, and the one between
+/// them, by which both directions of a translated connection are recognized.
+#[derive(Clone, Copy, Default)]
 pub(super) struct KnownMarks {
-    wire: [FlowMarks; 2],
     pub between: FlowMarks,
+    /// If they are others.
+    wire: Option<[FlowMarks; 2]>,
 }
 
 impl KnownMarks {
     /// Of a packet whose entry has this place, or is counted already.
+    #[inline(always)]
     pub fn of<A: WireFamily>(cache: &FlowCache<A>, place: u32, flow: &WireFlow<A>) -> KnownMarks {
-        let seen = flow.marks();
         match cache.translation(place as usize) {
-            None => KnownMarks { wire: [seen; 2], between: seen },
+            None => KnownMarks { between: flow.marks(), wire: None },
             Some(translation) => KnownMarks {
-                wire: [seen, translation.to.marks()],
                 between: translation.between(flow).marks(),
+                wire: Some([flow.marks(), translation.to.marks()]),
             },
         }
     }
 
+    /// Whether this is true of any of them.
+    #[inline(always)]
+    pub fn any(&self, is_true: impl Fn(FlowMarks) -> bool) -> bool {
+        is_true(self.between) || self.wire.is_some_and(|wire| wire.into_iter().any(is_true))
+    }
+
     pub fn all(&self) -> impl Iterator<Item = FlowMarks> + use<> {
-        let KnownMarks { wire: [before, after], between } = *self;
-        [before, between, after].into_iter()
+        std::iter::once(self.between).chain(self.wire.into_iter().flatten())
     }
 }
 
@@ -84,6 +91,7 @@ impl FlowSet {
     /// Whether the order matters in which the states of this segment's flow follow its packets: the flow is in the set, or a
     /// packet is that depends on what states follow, or the flow has noted segments in both directions. The packets of a burst
     /// pass their first interface one after the other, and then the second one.
+    #[inline(always)]
     pub fn depends_on_order(&self, marks: FlowMarks) -> bool {
         self.connections
             || self.contains(marks)

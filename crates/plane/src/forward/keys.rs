@@ -287,7 +287,7 @@ impl<A: Address> LookupBatch<A> {
 
     /// The position of each packet in the burst.
     #[inline(always)]
-    pub fn positions(&self) -> impl Iterator<Item = usize> {
+    pub fn positions(&self) -> impl Iterator<Item = usize> + Clone {
         self.positions.iter()
     }
 

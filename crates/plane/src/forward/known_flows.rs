@@ -15,8 +15,9 @@ use fullview_table::NextHop;
 
 use super::flow_set::{FlowSet, KnownMarks};
 use super::keys::{FamilyKeys, LookupBatch, TableKeys};
+use super::seen_segments::SeenSegments;
 use super::take_flows::{COUNTED, FlowBatch, FlowFilter, KnownPackets, SoughtFlows, UNKNOWN};
-use super::take_segments::{note_segments, take_segments};
+use super::take_segments::{take_segments, touch_states};
 use super::translations::Translations;
 use super::wire_flow::WireFamily;
 use crate::burst::{BURST, Packet};
@@ -43,6 +44,7 @@ pub(super) struct KnownFlows {
     /// The place in the cache of the packet at each position of the burst, or [`COUNTED`], or [`UNKNOWN`].
     places: Box<[u32; BURST]>,
     sought: (SoughtFlows<InetAddresses>, SoughtFlows<Inet6Addresses>),
+    seen: SeenSegments,
     /// In the order of the packets that leave.
     candidates: Box<[Candidate; BURST]>,
     packets: u64,
@@ -55,6 +57,7 @@ impl KnownFlows {
             routes: Vec::new(),
             places: Box::new([UNKNOWN; BURST]),
             sought: (SoughtFlows::new(), SoughtFlows::new()),
+            seen: SeenSegments::new(),
             candidates: Box::new([nothing; BURST]),
             packets: 0,
         }
@@ -84,11 +87,12 @@ impl KnownFlows {
     ) -> bool {
         filter.worker.flows_mut().0.begin_burst();
         self.places[..packets.len()].fill(COUNTED);
+        self.seen.clear();
         let (mut taken, mut all) = (KnownPackets::default(), 0);
         for (table, routes) in tables.iter_mut().zip(&mut self.routes) {
-            let (inet, inet6) = &mut self.sought;
-            taken += routes[0].take(&mut self.places, filter, &mut table.inet, packets, inet);
-            taken += routes[1].take(&mut self.places, filter, &mut table.inet6, packets, inet6);
+            let ((inet, inet6), seen) = (&mut self.sought, &mut self.seen);
+            taken += routes[0].take(&mut self.places, filter, &mut table.inet, packets, (inet, seen));
+            taken += routes[1].take(&mut self.places, filter, &mut table.inet6, packets, (inet6, seen));
             all += table.inet.destinations.len() + table.inet6.destinations.len();
         }
         // If the rules judge no packet of the burst, or all, and no state follows segments, the order does not matter.
@@ -149,7 +153,7 @@ impl KnownFlows {
             left += self.put_off(&judged, filter.worker, tables, packets);
         }
         if taken.segments > 0 {
-            left += self.take_segments(filter, tables, packets, &mut judged);
+            left += self.take_segments(filter, tables, &mut judged);
         }
         left
     }
@@ -192,19 +196,19 @@ impl KnownFlows {
         &mut self,
         filter: &mut FlowFilter<'_>,
         tables: &mut [TableKeys],
-        packets: &[Packet<'_>],
         judged: &mut FlowSet,
     ) -> usize {
-        let (mut left, places) = (0, &mut *self.places);
+        let (mut left, places, seen) = (0, &mut *self.places, &self.seen);
+        seen.iter().for_each(|segment| judged.note_segment(segment.marks.between));
         for TableKeys { inet, inet6 } in &*tables {
-            note_segments::<InetAddresses>(places, filter.worker, &inet.destinations, packets, judged);
-            note_segments::<Inet6Addresses>(places, filter.worker, &inet6.destinations, packets, judged);
+            touch_states::<InetAddresses>(places, filter.worker, &inet.destinations, seen);
+            touch_states::<Inet6Addresses>(places, filter.worker, &inet6.destinations, seen);
         }
         for (table, [inet, inet6]) in tables.iter_mut().zip(&self.routes) {
             let keys = &mut table.inet;
-            left += take_segments::<InetAddresses>(places, filter, keys, inet.time, packets, judged);
+            left += take_segments::<InetAddresses>(places, filter, keys, inet.time, seen, judged);
             let keys = &mut table.inet6;
-            left += take_segments::<Inet6Addresses>(places, filter, keys, inet6.time, packets, judged);
+            left += take_segments::<Inet6Addresses>(places, filter, keys, inet6.time, seen, judged);
         }
         left
     }
@@ -268,7 +272,7 @@ impl RoutesNow {
         filter: &mut FlowFilter<'_>,
         keys: &mut FamilyKeys<A::Key>,
         packets: &[Packet<'_>],
-        sought: &mut SoughtFlows<A>,
+        (sought, seen): (&mut SoughtFlows<A>, &mut SeenSegments),
     ) -> KnownPackets {
         let len = keys.destinations.len();
         if len == 0 {
@@ -287,7 +291,7 @@ impl RoutesNow {
             keys.destinations.positions().for_each(|position| places[position] = UNKNOWN);
             return KnownPackets::default();
         }
-        FlowBatch { places, filter, keys, packets, time: self.time, sought }.take()
+        FlowBatch { places, filter, keys, packets, seen, time: self.time, sought }.take()
     }
 }
 
@@ -337,7 +341,7 @@ fn take_back<A: WireFamily>(
             continue;
         }
         let cache = A::cache(worker.flows_mut().0);
-        if KnownMarks::of(cache, place, &seen.flow).all().any(|marks| judged.contains(marks)) {
+        if KnownMarks::of(cache, place, &seen.flow).any(|marks| judged.contains(marks)) {
             let entry = cache.find(cache.hash(&seen.flow), &seen.flow);
             entry.into_iter().for_each(|entry| worker.take_back::<A>(entry, seen.length));
             places[position] = UNKNOWN;

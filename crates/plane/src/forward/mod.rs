@@ -51,6 +51,7 @@ mod rewrite;
 mod route_cache;
 mod rules;
 mod sctp;
+mod seen_segments;
 mod short_burst;
 mod slow_parse;
 mod source_check;

@@ -11,11 +11,13 @@ use fullview_filter::rule::Side;
 use fullview_filter::ruleset::{RuleSet, may_renew_flow, renew_flow};
 use fullview_filter::state::FilterWorker;
 use fullview_filter::state::flow::{
-    FamilyFlows, FlowCaches, FlowFinder, FlowHash, FlowLoop, FlowSum, FlowTime, SoughtFlow, WireHasher,
+    FamilyFlows, FlowCache, FlowCaches, FlowFinder, FlowHash, FlowLoop, FlowSum, FlowTime, SoughtFlow,
+    WireHasher,
 };
 use fullview_table::{NextHop, prefetch_value};
 
 use super::keys::{BurstPositions, FamilyKeys};
+use super::seen_segments::{SeenSegment, SeenSegments};
 use super::wire_flow::WireFamily;
 use crate::burst::{BURST, Packet};
 use crate::filter_time::step_of;
@@ -99,6 +101,8 @@ pub(super) struct FlowBatch<'b, 'f, 'p, A: WireFamily> {
     pub filter: &'b mut FlowFilter<'f>,
     pub keys: &'b mut FamilyKeys<A::Key>,
     pub packets: &'b [Packet<'p>],
+    /// Gets the segments.
+    pub seen: &'b mut SeenSegments,
     /// Of the table's routes.
     pub time: FlowTime,
     pub sought: &'b mut SoughtFlows<A>,
@@ -163,6 +167,27 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         run.add(sum)
     }
 
+    /// Finds segments of known flows from this packet on, which are followed later. Returns how many they are.
+    #[inline(never)]
+    fn find_segment_run(&mut self, at: usize, step: &Range<usize>) -> KnownPackets {
+        let mut positions = self.keys.destinations.positions_in(at..step.end).iter();
+        let (packets, places, seen) = (self.packets, &mut *self.places, &mut *self.seen);
+        let mut is_translated = false;
+        let found = |cache: &FlowCache<A>, place: usize| {
+            let Some(position) = positions.next().map(|position| usize::from(*position)) else {
+                return false;
+            };
+            let Some(segment) = SeenSegment::of(cache, place, packets[position]) else { return false };
+            seen.add(position, segment);
+            places[position] = place as u32;
+            is_translated |= cache.translation(place).is_some();
+            true
+        };
+        let cache = A::cache(self.filter.worker.flows_mut().0);
+        let all = cache.find_run(self.sought.flows[at - step.start..].iter(), self.time.moment, found);
+        KnownPackets { all, segments: all, is_translated }
+    }
+
     /// Counts a packet that ends a run, whose flow may be translated; leaves a segment of a known flow to [`take_segments`](super::take_segments), a packet
     /// whose states have to be asked to [`Self::renew`], and all others to the rules.
     #[inline(never)]
@@ -176,13 +201,17 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         let position = self.keys.destinations.position(at);
         let slot = &*self.packets[position];
         let seen = A::read(slot);
-        let is_other = !seen.is_plain || seen.is_segment && A::segment(slot, seen.length).is_none();
         let cache = A::cache(self.filter.worker.flows_mut().0);
-        let found = if is_other { None } else { cache.find(hash, &seen.flow) };
+        let mut found = if seen.is_plain { cache.find(hash, &seen.flow) } else { None };
+        let segment = found.filter(|_| seen.is_segment).map(|place| SeenSegment::of(cache, place, slot));
+        if segment.is_some_and(|segment| segment.is_none()) {
+            found = None;
+        }
         self.places[position] = found.map_or(UNKNOWN, |place| place as u32);
         let Some(place) = found else { return KnownPackets::default() };
         let is_translated = cache.translation(place).is_some();
-        if seen.is_segment {
+        if let Some(segment) = segment.flatten() {
+            self.seen.add(position, segment);
             return KnownPackets { all: 1, segments: 1, is_translated };
         }
         if !cache.is_fresh(place, self.time.moment) {
@@ -282,6 +311,12 @@ impl<A: WireFamily> FlowLoop for Count<'_, '_, '_, '_, A> {
             at += counted;
             if at >= step.end {
                 return known;
+            }
+            let segments = batch.find_segment_run(at, &step);
+            if segments.all > 0 {
+                known += segments;
+                at += segments.all;
+                continue;
             }
             if translates {
                 let counted = batch.count_translated_run(at, &step, run);

@@ -45,6 +45,7 @@ pub(super) trait WireFamily: FamilyFlows {
     fn judged(slot: &Slot) -> Judged;
 
     /// The segment in a packet of this length that is of a known flow of TCP, if it is a plain one.
+    #[inline(always)]
     fn segment(slot: &Slot, length: u16) -> Option<TcpSegment> {
         let whole = ETHERNET + Self::HEADER..ETHERNET + usize::from(length);
         slot.frame().get(whole).and_then(plain_segment)

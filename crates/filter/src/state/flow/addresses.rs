@@ -189,7 +189,7 @@ pub struct FlowWords {
 }
 
 /// What both directions of a flow have in common, which other flows may have too, and in which they differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowMarks {
     /// Of the addresses, the ports and the protocol.
     pub flow: u32,
@@ -207,6 +207,7 @@ impl<A: FlowAddresses> WireFlow<A> {
     }
 
     /// Marks by which both directions of a flow are recognized.
+    #[inline]
     pub fn marks(&self) -> FlowMarks {
         let mark = |sum: u64| (sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32;
         let ports = u64::from(self.ends.ports());

@@ -172,6 +172,29 @@ impl<A: FlowAddresses> FlowCache<A> {
         all
     }
 
+    /// Finds the first packets, as long as each is of a flow whose entry is valid at this moment and whose states follow each
+    /// packet, and as long as `found` takes it, which gets its place. Returns how many they are.
+    #[inline(always)]
+    pub fn find_run<'p>(
+        &self,
+        packets: impl Iterator<Item = &'p SoughtFlow<A>>,
+        moment: u64,
+        mut found: impl FnMut(&Self, usize) -> bool,
+    ) -> usize
+    where
+        A: 'p,
+    {
+        let mask = self.mask();
+        let is_taken = |sought: &&SoughtFlow<A>| {
+            let is_its =
+                |place: &usize| self.entries.get(*place).is_some_and(|entry| entry.flow == sought.flow);
+            let place = Some(sought.hash.first(mask)).filter(is_its);
+            let place = place.or_else(|| Some(sought.hash.second(mask)).filter(is_its));
+            place.is_some_and(|place| self.entries[place].mark.is_followed_at(moment) && found(self, place))
+        };
+        packets.take_while(is_taken).count()
+    }
+
     /// Both places where the entry of a flow may be.
     fn places(&self, hash: FlowHash) -> [usize; 2] {
         [hash.first(self.mask()), hash.second(self.mask())]

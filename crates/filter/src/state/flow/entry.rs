@@ -47,6 +47,12 @@ impl FlowMark {
         FlowMark(self.0 | followed | translated)
     }
 
+    /// Whether the entry is valid at this moment, and its states follow each packet.
+    #[inline(always)]
+    pub fn is_followed_at(self, moment: u64) -> bool {
+        (self.0 & !TRANSLATED) >> 16 == FOLLOWED >> 16 | moment
+    }
+
     pub fn moment(self) -> u64 {
         (self.0 & !(FOLLOWED | TRANSLATED)) >> 16
     }

@@ -91,6 +91,10 @@ impl<A: FlowAddresses> FlowTranslations<A> {
     /// The translation of an entry, if it has one.
     #[inline(always)]
     pub fn get(&self, place: usize) -> Option<&FlowTranslation<A>> {
+        // So that nothing waits for their memory where no rule translates.
+        if self.is_empty() {
+            return None;
+        }
         self.entries.get(place)?.as_ref()
     }
 
@@ -110,6 +114,9 @@ impl<A: FlowAddresses> FlowTranslations<A> {
 
     /// The first entry that may be of a flow with this hash between both passes.
     pub fn first(&self, hash: FlowHash) -> Option<usize> {
+        if self.is_empty() {
+            return None;
+        }
         self.first.get(self.list(hash)).copied().and_then(entry)
     }
 
