@@ -34,8 +34,19 @@ pub(crate) const RUNS: &str = "runs.jsonl";
 /// The files that a new campaign removes when it replaces an old one. Without a campaign in the folder they are not the
 /// lab's. The journal is emptied instead, because the lock is on it; `campaign.toml` is removed last, so that a folder is
 /// one of a campaign until the others are gone.
-const REPLACED: [&str; 9] =
-    [HOST, RUNS, "README.md", "graph.svg", "graph.png", "curves.svg", "curves.png", "report.json", CAMPAIGN];
+const REPLACED: [&str; 11] = [
+    HOST,
+    RUNS,
+    "README.md",
+    "graph.svg",
+    "graph.png",
+    "curves.svg",
+    "curves.png",
+    "ratios.svg",
+    "ratios.png",
+    "report.json",
+    CAMPAIGN,
+];
 
 /// What to do with a folder that may already contain a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

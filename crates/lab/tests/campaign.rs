@@ -336,12 +336,12 @@ fn a_campaign_is_only_replaced_by_force() {
     let error = refused(EXPERIMENT, folder.path(), Opening::New);
     assert!(matches!(error, LabError::Archive(ArchiveError::Exists { .. })), "{error}");
 
-    fs::write(folder.path().join("graph.png"), "old").unwrap();
+    ["graph.png", "ratios.png"].iter().for_each(|name| fs::write(folder.path().join(name), "old").unwrap());
     fs::write(folder.path().join("notes.txt"), "mine").unwrap();
     fs::write(folder.path().join("slices/notes.txt"), "mine").unwrap();
     let (_, panels, _) = made(EXPERIMENT, folder.path(), Opening::Force);
     assert_eq!(panels.len(), 8);
-    assert!(!folder.path().join("graph.png").exists());
+    assert!(!folder.path().join("graph.png").exists() && !folder.path().join("ratios.png").exists());
     assert!(folder.path().join("notes.txt").exists());
     assert!(folder.path().join("slices/notes.txt").exists());
     let slices = fs::read_dir(folder.path().join("slices")).unwrap().count();

@@ -196,7 +196,7 @@ fn the_same_folder_gives_the_same_bytes() {
     let first = report(folder.path()).unwrap();
     first.write(folder.path()).unwrap();
     assert_eq!(report(folder.path()).unwrap(), first);
-    for name in ["README.md", "graph.svg", "graph.png", "report.json"] {
+    for name in ["README.md", "graph.svg", "graph.png", "ratios.svg", "ratios.png", "report.json"] {
         assert!(folder.path().join(name).metadata().unwrap().len() > 500, "{name}");
     }
     assert!(fs::read(folder.path().join("graph.png")).unwrap().starts_with(b"\x89PNG\r\n"));
@@ -235,6 +235,42 @@ fn an_axis_without_a_point_has_no_second_graph() {
     report(folder.path()).unwrap().write(folder.path()).unwrap();
     assert!(!fs::read_to_string(folder.path().join("README.md")).unwrap().contains("curves.png"));
     names.iter().for_each(|name| assert!(!name.exists(), "{}", name.display()));
+}
+
+#[test]
+fn the_ratios_have_a_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    measured(EXPERIMENT, folder.path(), &mut MockBench::default());
+    report(folder.path()).unwrap().write(folder.path()).unwrap();
+    let svg = fs::read_to_string(folder.path().join("ratios.svg")).unwrap();
+    let texts =
+        ["r368766 with the patch", "better", "multiple of r368766", "within the margin of ±1 %", "inet6"];
+    texts.iter().for_each(|text| assert!(svg.contains(text), "{text}"));
+    assert_eq!(svg.matches(" ×\n").count(), 2, "one ratio in each family: {svg}");
+    assert!(!svg.contains("against") && !svg.contains("undecided"));
+    assert!(fs::read_to_string(folder.path().join("README.md")).unwrap().contains("(ratios.png)"));
+}
+
+#[test]
+fn a_report_without_a_judged_comparison_has_no_graph_of_ratios() {
+    let folder = tempfile::tempdir().unwrap();
+    measured(&EXPERIMENT.replace("runs = 4", "runs = 1"), folder.path(), &mut MockBench::default());
+    let names = ["ratios.svg", "ratios.png"].map(|name| folder.path().join(name));
+    names.iter().for_each(|name| fs::write(name, "of an earlier report").unwrap());
+    report(folder.path()).unwrap().write(folder.path()).unwrap();
+    assert!(!fs::read_to_string(folder.path().join("README.md")).unwrap().contains("ratios.png"));
+    names.iter().for_each(|name| assert!(!name.exists(), "{}", name.display()));
+}
+
+/// In one family the variant has a rate of zero in a block.
+#[test]
+fn a_comparison_that_was_not_judged_has_no_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = EXPERIMENT.replace("set = {", "set = { stalls_in = 2,");
+    measured(&text, folder.path(), &mut MockBench::default());
+    report(folder.path()).unwrap().write(folder.path()).unwrap();
+    let svg = fs::read_to_string(folder.path().join("ratios.svg")).unwrap();
+    assert_eq!(svg.matches(" ×\n").count(), 1, "{svg}");
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn unit(results: &Results, family: usize) -> Option<f64> {
 }
 
 /// Makes a heading of the metric: "packets-per-second forwarded" becomes "Packets per second forwarded".
-fn axis_label(metric: &str) -> String {
+pub(super) fn axis_label(metric: &str) -> String {
     let spaced = metric.replace('-', " ");
     let mut letters = spaced.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

@@ -2,7 +2,8 @@
 //!
 //! `cells` sorts what was measured into cells, `comparisons` compares the cells, `copies` judges the copy of the baseline,
 //! `speed` and `turns` describe the machine and the panels, `warnings` and `panel_warnings` check them, and `results` is
-//! all of them. Each form of the report has a module: `answer`, `markdown`, `json`, `graph`, `graph_over`, `overview`.
+//! all of them. Each form of the report has a module: `answer`, `markdown`, `json`, `graph`, `graph_over`, `ratios`,
+//! `overview`.
 
 mod answer;
 mod cells;
@@ -19,6 +20,8 @@ mod number;
 mod overview;
 mod panel_warnings;
 mod phrase;
+mod picture;
+mod ratios;
 mod results;
 mod speed;
 mod status;
@@ -27,11 +30,11 @@ mod warnings;
 
 use std::path::Path;
 
-use crate::archive::{remove_file, write_file};
+use crate::archive::write_file;
 use crate::error::LabError;
 use crate::stats::Verdict;
-use chart::Curves;
 pub use chart::{Bar, Chart, CurveTexts, Distribution, Distributions, Group};
+use chart::{Curves, Forest};
 use markdown::Scale;
 pub use markdown::{code, escaped, fenced, table};
 use overview::Overview;
@@ -39,7 +42,7 @@ pub use overview::UnknownCounter;
 use results::Results;
 pub use status::ReportStatus;
 
-/// A finished report. Its graph is drawn when the report is written.
+/// A finished report. Its graphs are drawn when the report is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     readme: String,
@@ -52,6 +55,7 @@ pub struct Report {
     status: ReportStatus,
     chart: Chart,
     curves: Option<Curves>,
+    ratios: Option<Forest>,
     series: Vec<ReportSeries>,
     overview: Overview,
 }
@@ -69,6 +73,7 @@ pub fn report(folder: &Path) -> Result<Report, LabError> {
         status: ReportStatus::of(&results),
         chart: graph::chart(&results),
         curves: graph_over::curves(&results),
+        ratios: ratios::forest(&results),
         series: series(&results),
         overview: Overview::of(&results),
         warnings: results.warnings,
@@ -116,12 +121,10 @@ impl Report {
             ("report.json", self.json.as_bytes()),
         ];
         files.into_iter().try_for_each(|(name, bytes)| write_file(&folder.join(name), bytes))?;
-        let [svg, png] = ["curves.svg", "curves.png"].map(|name| folder.join(name));
-        let Some(curves) = &self.curves else {
-            return Ok(remove_file(&svg).and_then(|()| remove_file(&png))?);
-        };
-        write_file(&svg, curves.svg().map_err(LabError::Chart)?.as_bytes())?;
-        Ok(write_file(&png, &curves.png().map_err(LabError::Chart)?)?)
+        let curves = self.curves.as_ref().map(|curves| Ok((curves.svg()?, curves.png()?)));
+        let ratios = self.ratios.as_ref().map(|ratios| Ok((ratios.svg()?, ratios.png()?)));
+        picture::replace(folder, "curves", curves)?;
+        picture::replace(folder, "ratios", ratios)
     }
 
     /// Returns the answer for the last lines of the terminal: a sentence for each comparison, the best variant of each

@@ -23,6 +23,16 @@ pub(super) fn ratio(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// Formats a ratio with three decimals around 1, else with three or four significant digits: 1.188, 34.12, 0.0123.
+pub(super) fn times(value: f64) -> String {
+    let decimals = if value < 0.9995 { decimals(value) } else { decimals(value / 10.0) };
+    match value {
+        f64::INFINITY => "∞".into(),
+        _ if value == 0.0 || (1e-6..1e7).contains(&value) => format!("{value:.decimals$}"),
+        _ => format!("{value:.0e}"),
+    }
+}
+
 /// How many decimals a number of three significant digits has.
 fn decimals(value: f64) -> usize {
     // 9.995 is written as 10.0, so that it counts as 10.
@@ -99,6 +109,12 @@ mod tests {
         assert_eq!(interval(-0.01, 0.02), "-1.00 % … +2.00 %");
         assert_eq!([4.25, 9.996, 31.66, 420.4, 1e6].map(ratio), ["4.25", "10.0", "31.7", "420", "1000000"]);
         assert_eq!([0.5, 0.0123, 0.09996, 0.000_4].map(ratio), ["0.500", "0.0123", "0.100", "0.000400"]);
+        assert_eq!(
+            [1.188, 0.9996, 0.988, 34.123, 9.9996].map(times),
+            ["1.188", "1.000", "0.988", "34.12", "10.00"]
+        );
+        assert_eq!([0.01234, 0.0, 3412.3, f64::INFINITY].map(times), ["0.0123", "0", "3412", "∞"]);
+        assert_eq!([2e-16, 3e40].map(times), ["2e-16", "3e40"]);
         assert_eq!([0.0432, 0.0, 0.621, 1e-5].map(part), ["4.32 %", "none", "62.1 %", "0.00100 %"]);
         assert_eq!([0.05, 0.0025, 0.1, 1.0].map(percent), ["5 %", "0.25 %", "10 %", "100 %"]);
         assert_eq!([0.0, 0.000_02].map(percent), ["0 %", "0.002 %"]);

@@ -5,7 +5,7 @@ use plotters::style::RGBColor;
 
 use super::axis;
 use super::frame::{BELOW_AXIS, CurveTexts, GRID, axis_lines, left_axis};
-use super::page::{EDGE, Mark, TICK, light};
+use super::page::{EDGE, Mark, MarkForm, TICK, light};
 use super::scene::{Align, Edges, Scene, Shape};
 use super::text::line_height;
 
@@ -143,7 +143,8 @@ fn line(scene: &mut Scene, places: &[(i32, i32)], colour: RGBColor, width: i32) 
 /// Adds squares to a curve that its colour does not name, and to one of a single point, which has no line.
 fn add_marks(scene: &mut Scene, places: &[(i32, i32)], mark: Mark) {
     let mut next = i32::MIN;
-    for (x, y) in places.iter().copied().filter(|_| mark.is_hollow || places.len() == 1) {
+    for (x, y) in places.iter().copied().filter(|_| mark.form == MarkForm::HollowSquare || places.len() == 1)
+    {
         if x >= next {
             scene.shapes.extend(mark.shapes((x - POINT, y - POINT, x + POINT, y + POINT)));
             next = x + BETWEEN_MARKS;

@@ -1,4 +1,4 @@
-//! What surrounds the plot of curves: title, legend, labels of the axes, and notes.
+//! What surrounds the plot of curves or of ratios: title, legend, labels of the axes, and notes.
 
 use plotters::style::RGBColor;
 
@@ -10,8 +10,8 @@ use super::text::{Breaks, line_height, register, width, wrap};
 
 pub(super) const AXIS: RGBColor = RGBColor(0x80, 0x80, 0x80);
 pub(super) const GRID: RGBColor = RGBColor(0xe2, 0xe2, 0xe2);
-const TITLE: u32 = 46;
-const NOTE: u32 = 25;
+pub(super) const TITLE: u32 = 46;
+pub(super) const NOTE: u32 = 25;
 const AXIS_ROOM: i32 = 190;
 /// From the lower axis to its figures, which have to be below the lowest figure of the left axis.
 pub(super) const BELOW_AXIS: i32 = 17;
@@ -85,11 +85,15 @@ fn left_label(scene: &mut Scene, text: &str, y: i32) {
     scene.texts.push(Text { text, x, y, size: AXIS_LABEL, colour: INK, align: Align::Middle, upright: true });
 }
 
-/// Adds centred lines; returns their lower edge.
-fn stack(scene: &mut Scene, block: &TextBlock, top: i32) -> i32 {
+/// Adds lines in the middle of the picture; returns their lower edge.
+pub(super) fn stack(scene: &mut Scene, block: &TextBlock, top: i32) -> i32 {
+    stack_around(scene, block, scene.width / 2, top)
+}
+
+/// Adds lines centred at a place; returns their lower edge.
+pub(super) fn stack_around(scene: &mut Scene, block: &TextBlock, x: i32, top: i32) -> i32 {
     for (row, line) in (0..).zip(&block.lines) {
-        let at = (scene.width / 2, top + row * line_height(block.size));
-        scene.text(line, at, block.size, Align::Middle);
+        scene.text(line, (x, top + row * line_height(block.size)), block.size, Align::Middle);
     }
     top + block.height()
 }

@@ -18,32 +18,57 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(0x2b, 0xa3, 0xb5),
 ];
 
-/// A square that stands for a name, in the legend and at the points of a curve.
+/// What stands for a name, in the legend and at the points of a graph.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Mark {
     pub(super) colour: RGBColor,
-    pub(super) is_hollow: bool,
+    pub(super) form: MarkForm,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MarkForm {
+    Square,
+    HollowSquare,
+    /// A triangle that points upwards.
+    Up,
+    /// A triangle that points downwards.
+    Down,
 }
 
 impl Mark {
     pub(super) fn solid(colour: RGBColor) -> Mark {
-        Mark { colour, is_hollow: false }
+        Mark { colour, form: MarkForm::Square }
     }
 
-    /// Hollow ones follow the solid ones, so that twice as many names as there are colours can be told apart.
+    /// Hollow squares follow the solid ones, so that twice as many names as there are colours can be told apart.
     pub(super) fn all() -> impl Iterator<Item = Mark> {
-        let kind = |is_hollow| COLOURS.map(|colour| Mark { colour, is_hollow });
-        [false, true].into_iter().flat_map(kind).cycle()
+        let kind = |form| COLOURS.map(|colour| Mark { colour, form });
+        [MarkForm::Square, MarkForm::HollowSquare].into_iter().flat_map(kind).cycle()
     }
 
-    /// The shapes of a square with these edges.
+    /// The shapes of a mark with these edges.
     pub(super) fn shapes(self, edges: Edges) -> impl Iterator<Item = Shape> {
-        let (left, top, right, bottom) = edges;
+        let ((left, top, right, bottom), colour) = (edges, self.colour);
+        let middle = (left + right) / 2;
+        let body = match self.form {
+            MarkForm::Square | MarkForm::HollowSquare => Shape::Box { edges, colour },
+            MarkForm::Up => {
+                Shape::Triangle { corners: [(left, bottom), (middle, top), (right, bottom)], colour }
+            }
+            MarkForm::Down => {
+                Shape::Triangle { corners: [(left, top), (middle, bottom), (right, top)], colour }
+            }
+        };
+        let hole = self.hole(edges).map(|edges| Shape::Box { edges, colour: WHITE });
+        [body].into_iter().chain(hole)
+    }
+
+    /// The edges of the hole in a hollow square that is large enough for one.
+    fn hole(self, (left, top, right, bottom): Edges) -> Option<Edges> {
         let rim = ((right - left) / 4).max(2);
         let inner = (left + rim, top + rim, right - rim, bottom - rim);
-        let has_hole = self.is_hollow && inner.0 < inner.2 && inner.1 < inner.3;
-        let hole = has_hole.then_some(Shape::Box { edges: inner, colour: WHITE });
-        [Shape::Box { edges, colour: self.colour }].into_iter().chain(hole)
+        let has_hole = self.form == MarkForm::HollowSquare && inner.0 < inner.2 && inner.1 < inner.3;
+        has_hole.then_some(inner)
     }
 }
 

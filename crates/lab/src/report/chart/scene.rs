@@ -3,7 +3,7 @@
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
-use plotters::element::{PathElement, Rectangle};
+use plotters::element::{PathElement, Polygon, Rectangle};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontDesc, FontStyle, FontTransform, RGBColor, TextStyle, WHITE};
 
@@ -50,6 +50,7 @@ pub(super) type Edges = (i32, i32, i32, i32);
 pub(super) enum Shape {
     Box { edges: Edges, colour: RGBColor },
     Line { from: (i32, i32), to: (i32, i32), colour: RGBColor, width: i32 },
+    Triangle { corners: [(i32, i32); 3], colour: RGBColor },
 }
 
 #[derive(Debug)]
@@ -173,6 +174,9 @@ impl Scene {
                 Shape::Line { from, to, colour, width } => {
                     let stroke = colour.stroke_width((width * scale) as u32);
                     area.draw(&PathElement::new(vec![at(from), at(to)], stroke))?;
+                }
+                Shape::Triangle { corners, colour } => {
+                    area.draw(&Polygon::new(corners.map(at), colour.filled()))?;
                 }
             }
         }

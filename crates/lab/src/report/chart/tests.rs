@@ -101,7 +101,7 @@ fn assert_apart(name: &str, chart: &Chart) {
     assert_texts_apart(name, &chart.scene().expect("a scene"));
 }
 
-fn assert_texts_apart(name: &str, scene: &Scene) {
+pub(super) fn assert_texts_apart(name: &str, scene: &Scene) {
     let boxes: Vec<(Edges, &str)> =
         scene.texts.iter().map(|text| (text.edges().expect("a width"), text.text.as_str())).collect();
     for (index, (edges, text)) in boxes.iter().enumerate() {

@@ -16,6 +16,7 @@ mod turns;
 mod verdicts;
 
 use super::graph_over::curves;
+use super::ratios::forest;
 use super::results::Results;
 use crate::error::LabError;
 pub use syntax::{code, escaped, fenced, table};
@@ -51,11 +52,11 @@ pub(super) fn readme(results: &Results) -> Result<String, LabError> {
 }
 
 fn pictures(results: &Results) -> String {
-    let graph = format!("![{}](graph.png)\n", escaped(results.title()));
-    match curves(results) {
-        Some(curves) => format!("{graph}\n![By {}](curves.png)\n", escaped(&curves.texts.x_label)),
-        None => graph,
-    }
+    let graph = format!("![{}](graph.png)", escaped(results.title()));
+    let curves =
+        curves(results).map(|curves| format!("![By {}](curves.png)", escaped(&curves.texts.x_label)));
+    let ratios = forest(results).map(|forest| format!("![{}](ratios.png)", escaped(&forest.x_label)));
+    [Some(graph), curves, ratios].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
 fn warnings(results: &Results) -> String {
