@@ -11,8 +11,7 @@ use fullview_filter::rule::Side;
 use fullview_filter::ruleset::{RuleSet, may_renew_flow, renew_flow};
 use fullview_filter::state::FilterWorker;
 use fullview_filter::state::flow::{
-    FamilyFlows, FlowCache, FlowCaches, FlowFinder, FlowHash, FlowLoop, FlowSum, FlowTime, SoughtFlow,
-    WireHasher,
+    FamilyFlows, FlowCaches, FlowFinder, FlowHash, FlowLoop, FlowSum, FlowTime, SoughtFlow, WireHasher,
 };
 use fullview_table::{NextHop, prefetch_value};
 
@@ -148,7 +147,7 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         let sought = self.sought.flows[at - step.start..].iter();
         let packets = sought.zip(self.keys.destinations.next_hops_in(at..step.end));
         let cache = A::cache(self.filter.worker.flows_mut().0);
-        let sum = cache.count_run(packets, (self.time.moment, run.list, false), |_, _| {});
+        let sum = cache.count_run(packets, (self.time.moment, run.list));
         run.add(sum)
     }
 
@@ -160,7 +159,7 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         let (packets, mut positions) = (sought.zip(next_hops), positions.iter());
         let places = &mut *self.places;
         let cache = A::cache(self.filter.worker.flows_mut().0);
-        let sum = cache.count_run(packets, (self.time.moment, run.list, true), |place, translation| {
+        let sum = cache.count_translated_run(packets, (self.time.moment, run.list), |place, translation| {
             prefetch_value(translation);
             positions.next().into_iter().for_each(|position| places[usize::from(*position)] = place as u32);
         });
@@ -173,7 +172,8 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         let mut positions = self.keys.destinations.positions_in(at..step.end).iter();
         let (packets, places, seen) = (self.packets, &mut *self.places, &mut *self.seen);
         let mut is_translated = false;
-        let found = |cache: &FlowCache<A>, place: usize| {
+        let cache = A::cache(self.filter.worker.flows_mut().0);
+        let found = |place: usize| {
             let Some(position) = positions.next().map(|position| usize::from(*position)) else {
                 return false;
             };
@@ -183,7 +183,6 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
             is_translated |= cache.translation(place).is_some();
             true
         };
-        let cache = A::cache(self.filter.worker.flows_mut().0);
         let all = cache.find_run(self.sought.flows[at - step.start..].iter(), self.time.moment, found);
         KnownPackets { all, segments: all, is_translated }
     }

@@ -3,7 +3,7 @@
 //! only memory here is its entry, which can be asked for as soon as the hash is known.
 
 use super::addresses::{FlowAddresses, WireFlow};
-use super::entry::{CachedFlow, FlowMark, FlowSum, FlowWork, NEVER};
+use super::entry::{CachedFlow, FlowMark, FlowSum, NEVER};
 use super::finder::{FlowFinder, FlowHash, HashOne, SoughtFlow};
 use super::offload::{FlowAccounts, NOT_OFFLOADED, OffloadedPackets};
 use super::simd::FlowIsa;
@@ -129,45 +129,58 @@ impl<A: FlowAddresses> FlowCache<A> {
     }
 
     /// Counts the first packets, as long as each is of a flow whose entry is valid at this moment and names this list of rules, and
-    /// which are translated or not; and notes their next hops. Returns how many they are, and their bytes. `counted` gets the place
-    /// and the translation of each.
+    /// nothing else is to be done for it; and notes their next hops. Returns how many they are, and their bytes.
     #[inline(always)]
     pub fn count_run<'p, H: From<u16> + 'p>(
         &mut self,
         packets: impl Iterator<Item = (&'p SoughtFlow<A>, &'p mut H)>,
-        (moment, rules, is_translated): (u64, u16, bool),
-        mut counted: impl FnMut(usize, &Option<FlowTranslation<A>>),
+        (moment, rules): (u64, u16),
     ) -> FlowSum
     where
         A: 'p,
     {
-        let work = FlowWork { is_followed: false, is_translated };
-        let (mask, mark) = (self.mask(), FlowMark::new(moment, rules).with(work));
-        let mut all = FlowSum::default();
-        // Slices, as the compiler cannot know that entries do not overlap the cache.
-        let (entries, translations) = (&mut *self.entries, self.translations.entries());
+        let (mask, mark, mut all) = (self.mask(), FlowMark::new(moment, rules), FlowSum::default());
+        // A slice, as the compiler cannot know that entries do not overlap the cache.
+        let entries = &mut *self.entries;
         for (SoughtFlow { flow, hash, packet }, next_hop) in packets {
-            let mut place = hash.first(mask);
-            let first = entries.get_mut(place).filter(|entry| entry.flow == *flow);
+            let first = entries.get_mut(hash.first(mask)).filter(|entry| entry.flow == *flow);
             let entry = match first {
                 Some(entry) => entry,
                 // The second entry's memory was not asked for: only a packet that may be counted waits for it.
                 None if packet.is_empty() => break,
-                None => {
-                    place = hash.second(mask);
-                    match entries.get_mut(place) {
-                        Some(entry) if entry.flow == *flow => entry,
-                        _ => break,
-                    }
-                }
+                None => match entries.get_mut(hash.second(mask)) {
+                    Some(entry) if entry.flow == *flow => entry,
+                    _ => break,
+                },
             };
             let (Some(sum), true) = (entry.sum.plus(*packet), entry.mark == mark) else { break };
             entry.sum = sum;
             *next_hop = H::from(entry.next_hop);
             all.add(*packet);
-            if is_translated && let Some(translation) = translations.get(place) {
-                counted(place, translation);
-            }
+        }
+        all
+    }
+
+    /// As [`Self::count_run`] for packets that are to be translated. `counted` gets the place and the translation of each.
+    #[inline(always)]
+    pub fn count_translated_run<'p, H: From<u16> + 'p>(
+        &mut self,
+        packets: impl Iterator<Item = (&'p SoughtFlow<A>, &'p mut H)>,
+        (moment, rules): (u64, u16),
+        mut counted: impl FnMut(usize, &Option<FlowTranslation<A>>),
+    ) -> FlowSum
+    where
+        A: 'p,
+    {
+        let (mark, mut all) = (FlowMark::new(moment, rules).translated(), FlowSum::default());
+        for (sought, next_hop) in packets {
+            let Some(place) = self.place_of(sought) else { break };
+            let entry = &mut self.entries[place];
+            let (Some(sum), true) = (entry.sum.plus(sought.packet), entry.mark == mark) else { break };
+            entry.sum = sum;
+            *next_hop = H::from(entry.next_hop);
+            all.add(sought.packet);
+            counted(place, &self.translations.entries()[place]);
         }
         all
     }
@@ -179,20 +192,24 @@ impl<A: FlowAddresses> FlowCache<A> {
         &self,
         packets: impl Iterator<Item = &'p SoughtFlow<A>>,
         moment: u64,
-        mut found: impl FnMut(&Self, usize) -> bool,
+        mut found: impl FnMut(usize) -> bool,
     ) -> usize
     where
         A: 'p,
     {
-        let mask = self.mask();
-        let is_taken = |sought: &&SoughtFlow<A>| {
-            let is_its =
-                |place: &usize| self.entries.get(*place).is_some_and(|entry| entry.flow == sought.flow);
-            let place = Some(sought.hash.first(mask)).filter(is_its);
-            let place = place.or_else(|| Some(sought.hash.second(mask)).filter(is_its));
-            place.is_some_and(|place| self.entries[place].mark.is_followed_at(moment) && found(self, place))
-        };
+        let is_followed = |place: &usize| self.entries[*place].mark.is_followed_at(moment);
+        let is_taken =
+            |sought: &&SoughtFlow<A>| self.place_of(sought).filter(is_followed).is_some_and(&mut found);
         packets.take_while(is_taken).count()
+    }
+
+    /// The place of a packet's entry, valid or not.
+    #[inline(always)]
+    fn place_of(&self, SoughtFlow { flow, hash, .. }: &SoughtFlow<A>) -> Option<usize> {
+        let mask = self.mask();
+        let is_its = |place: &usize| self.entries.get(*place).is_some_and(|entry| entry.flow == *flow);
+        let first = Some(hash.first(mask)).filter(is_its);
+        first.or_else(|| Some(hash.second(mask)).filter(is_its))
     }
 
     /// Both places where the entry of a flow may be.
@@ -316,10 +333,9 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     /// The mark of an entry whose flow and translation are set.
     fn mark(&self, place: usize, moment: u64, rules: u16) -> FlowMark {
-        FlowMark::new(moment, rules).with(FlowWork {
-            is_followed: self.entries[place].flow.is_of_tcp(),
-            is_translated: self.translation(place).is_some(),
-        })
+        let mark = FlowMark::new(moment, rules);
+        let mark = if self.entries[place].flow.is_of_tcp() { mark.followed() } else { mark };
+        if self.translation(place).is_some() { mark.translated() } else { mark }
     }
 
     /// Gives the states what the entry has counted.

@@ -24,14 +24,6 @@ const _: () = assert!(size_of::<CachedFlow<Inet6Addresses>>() == 64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FlowMark(u64);
 
-/// What is to be done for each packet of a flow besides counting it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FlowWork {
-    /// The states follow it.
-    pub is_followed: bool,
-    pub is_translated: bool,
-}
-
 const FOLLOWED: u64 = 1 << 63;
 const TRANSLATED: u64 = 1 << 62;
 
@@ -40,11 +32,14 @@ impl FlowMark {
         FlowMark(moment << 16 | u64::from(rules))
     }
 
-    /// The mark of an entry for whose packets more is to be done.
-    pub fn with(self, more: FlowWork) -> FlowMark {
-        let followed = if more.is_followed { FOLLOWED } else { 0 };
-        let translated = if more.is_translated { TRANSLATED } else { 0 };
-        FlowMark(self.0 | followed | translated)
+    /// The same for an entry whose states follow each packet.
+    pub fn followed(self) -> FlowMark {
+        FlowMark(self.0 | FOLLOWED)
+    }
+
+    /// The same for an entry whose packets are translated.
+    pub fn translated(self) -> FlowMark {
+        FlowMark(self.0 | TRANSLATED)
     }
 
     /// Whether the entry is valid at this moment, and its states follow each packet.
