@@ -187,8 +187,9 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         KnownPackets { all, segments: all, is_translated }
     }
 
-    /// Counts a packet that ends a run, whose flow may be translated; leaves a segment of a known flow to [`take_segments`](super::take_segments), a packet
-    /// whose states have to be asked to [`Self::renew`], and all others to the rules.
+    /// Counts a packet that ends a run, whose flow may be translated; leaves a segment of a known flow to
+    /// [`take_segments`](super::take_segments), a packet whose states have to be asked to [`Self::renew`], and all others to the
+    /// rules.
     #[inline(never)]
     fn count_other(
         &mut self,
