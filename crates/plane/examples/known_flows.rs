@@ -1,7 +1,7 @@
 //! What the filter costs the loop: `cargo run --release -p fullview-plane --example known_flows [FLOWS [MILLISECONDS]]` prints
-//! nanoseconds a packet for writing the frames of flows, of UDP and then of TCP, and forwarding them in bursts of 64, without a filter and with
-//! one rule, which keeps states or not, with and without known flows, and these with and without vectors. The cases take
-//! turns of one or more milliseconds, and the medians count.
+//! nanoseconds a packet for writing the frames of flows, of UDP and then of TCP, and forwarding them in bursts of 64: without a
+//! filter; with one rule, which keeps states or not, with and without known flows, and these with and without vectors; and with
+//! one that gives all sources another address. The cases take turns of one or more milliseconds, and the medians count.
 #![allow(clippy::unwrap_used)]
 
 use std::time::{Duration, Instant};

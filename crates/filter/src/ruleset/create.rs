@@ -60,7 +60,7 @@ pub(super) fn create(evaluation: &mut Evaluation<'_>, request: &StateRequest<'_>
     };
     states.start(id, evaluation.packet);
     states.set_source(id, source);
-    evaluation.worker.change_flows(id);
+    evaluation.worker.change_flows(id, hash);
     if let Some(count) = evaluation.worker.rule_states.get_mut(request.rule as usize) {
         *count += 1;
     }

@@ -49,7 +49,7 @@ impl<'a> Evaluation<'a> {
         let tracked = self.worker.states.track(hit, self.packet, self.now);
         self.worker.flows.trace.follow(hit);
         if self.worker.states.get(hit.id).0.phases() != before {
-            self.change_flows(hit.id);
+            self.worker.change_flows(hit.id, self.hash);
         }
         if tracked != Tracked::Valid {
             self.worker.flows.trace.differs();
@@ -67,12 +67,6 @@ impl<'a> Evaluation<'a> {
                 Followed::None
             }
         }
-    }
-
-    /// Ends what is known about the flows of a state: their next packets need it.
-    #[cold]
-    fn change_flows(&mut self, id: u32) {
-        self.worker.change_flows(id);
     }
 
     /// Counts a connection for its source when the handshake is complete, and says whether it is one too many.

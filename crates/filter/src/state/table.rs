@@ -226,11 +226,15 @@ impl StateTable {
         if hit.forward { hot.key() } else { answer(hot.key(), hot.translation(), cold) }
     }
 
-    /// The flows of a state's packets in both directions, and their hashes.
-    pub(crate) fn flows(&self, id: u32) -> [(FlowKey, u64); 2] {
-        let [first, answers] = [true, false].map(|forward| self.key_of(Hit { id, forward }));
-        let hash = self.hash(&first);
-        [(first, hash), (answers, self.separate_answers(id).unwrap_or(hash))]
+    /// The flows of a state's packets in both directions.
+    pub(crate) fn flows(&self, id: u32) -> [FlowKey; 2] {
+        [true, false].map(|forward| self.key_of(Hit { id, forward }))
+    }
+
+    /// The hashes of both, of which `one` is the hash of one.
+    pub(crate) fn hashes(&self, id: u32, one: u64) -> [u64; 2] {
+        let answers = self.separate_answers(id);
+        answers.map_or([one; 2], |answers| [self.hash(&self.hot[id as usize].key()), answers])
     }
 
     fn take_free(&mut self) -> Result<u32, TableFull> {

@@ -289,7 +289,7 @@ impl FilterWorker {
     /// Removes a state, and stops counting it.
     pub(crate) fn forget(&mut self, id: u32, now: u32) {
         self.settle(id);
-        self.change_flows(id);
+        self.change_flows(id, self.states.hash(&self.states.get(id).0.key()));
         let (_, cold) = self.states.remove(id);
         decrement(&mut self.rule_states, cold.rule);
         if let Some(number) = (cold.source & !CONNECTED).checked_sub(1) {
@@ -297,10 +297,10 @@ impl FilterWorker {
         }
     }
 
-    /// Ends what is known about the flows of a state, as it began, ends, or changed.
-    pub(crate) fn change_flows(&mut self, id: u32) {
-        let flows = self.states.flows(id);
-        self.flows.change(&flows, &mut self.states);
+    /// Ends what is known about the flows of a state, as it began, ends, or changed. `hash` is that of one of them.
+    pub(crate) fn change_flows(&mut self, id: u32, hash: u64) {
+        let (flows, hashes) = (self.states.flows(id), self.states.hashes(id, hash));
+        self.flows.change(&flows, hashes, &mut self.states);
     }
 
     /// Adds a state of another worker, whose rule, source and interface have this worker's numbers. `false` if the table is full.

@@ -10,12 +10,13 @@ use crate::stats::{Effect, Judgement};
 /// The graph, if anything was judged.
 pub(super) fn forest(results: &Results) -> Option<Forest> {
     let families = 0..results.campaign.experiment.families.len();
-    let groups = families.map(|family| group(results, family)).filter(|group| !group.rows.is_empty());
-    let groups: Vec<ForestGroup> = groups.collect();
+    let baseline = only_baseline(results);
+    let groups = families.map(|family| group(results, family, baseline.is_none()));
+    let groups: Vec<ForestGroup> = groups.filter(|group| !group.rows.is_empty()).collect();
     let margin = results.margin();
     (!groups.is_empty()).then(|| Forest {
         title: results.title().into(),
-        x_label: x_label(results),
+        x_label: x_label(results, baseline),
         notes: format!("{} — {}", meaning(results), notes(results)),
         margin,
         margin_label: format!("within the margin of ±{}", percent(margin)),
@@ -24,22 +25,22 @@ pub(super) fn forest(results: &Results) -> Option<Forest> {
     })
 }
 
-fn group(results: &Results, family: usize) -> ForestGroup {
+fn group(results: &Results, family: usize, names_baselines: bool) -> ForestGroup {
     let of_family = results.judged.comparisons.iter().filter(|compared| compared.family == family);
     ForestGroup {
         title: results.family(family).into(),
-        rows: of_family.filter_map(|compared| row(results, compared)).collect(),
+        rows: of_family.filter_map(|compared| row(results, compared, names_baselines)).collect(),
     }
 }
 
 /// A comparison that was not judged has no row, and one whose ratio is too large for a figure has none either.
-fn row(results: &Results, compared: &ComparisonResult) -> Option<ForestRow> {
+fn row(results: &Results, compared: &ComparisonResult, names_baselines: bool) -> Option<ForestRow> {
     let judgement = compared.outcome.as_ref().ok()?;
     let label = |variant: usize| results.campaign.experiment.variants[variant].label.clone();
     let comparison = compared.comparison;
     Some(ForestRow {
         label: label(comparison.variant),
-        against: only_baseline(results).is_none().then(|| format!("against {}", label(comparison.against))),
+        against: names_baselines.then(|| format!("against {}", label(comparison.against))),
         figures: figures(judgement),
         whole: interval(&judgement.whole)?,
         share: judgement.share.as_ref().and_then(interval),
@@ -67,9 +68,9 @@ fn only_baseline(results: &Results) -> Option<&str> {
     baselines.all(|other| other == first).then(|| results.campaign.experiment.variants[first].label.as_str())
 }
 
-fn x_label(results: &Results) -> String {
+fn x_label(results: &Results, baseline: Option<&str>) -> String {
     let metric = results.campaign.experiment.only_metric().map_or_else(|| "Rates".into(), axis_label);
-    let baseline = only_baseline(results).unwrap_or("the variant compared with");
+    let baseline = baseline.unwrap_or("the variant compared with");
     format!("{metric}: multiple of {baseline}")
 }
 

@@ -40,6 +40,10 @@ impl KnownMarks {
         }
     }
 
+    pub fn is_translated(&self) -> bool {
+        self.wire.is_some()
+    }
+
     /// Whether this is true of any of them.
     #[inline(always)]
     pub fn any(&self, is_true: impl Fn(FlowMarks) -> bool) -> bool {

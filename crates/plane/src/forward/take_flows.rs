@@ -178,9 +178,9 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
                 return false;
             };
             let Some(segment) = SeenSegment::of(cache, place, packets[position]) else { return false };
+            is_translated |= segment.marks.is_translated();
             seen.add(position, segment);
             places[position] = place as u32;
-            is_translated |= cache.translation(place).is_some();
             true
         };
         let all = cache.find_run(self.sought.flows[at - step.start..].iter(), self.time.moment, found);
@@ -202,15 +202,14 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         let slot = &*self.packets[position];
         let seen = A::read(slot);
         let cache = A::cache(self.filter.worker.flows_mut().0);
-        let mut found = if seen.is_plain { cache.find(hash, &seen.flow) } else { None };
-        let segment = found.filter(|_| seen.is_segment).map(|place| SeenSegment::of(cache, place, slot));
-        if segment.is_some_and(|segment| segment.is_none()) {
-            found = None;
-        }
-        self.places[position] = found.map_or(UNKNOWN, |place| place as u32);
-        let Some(place) = found else { return KnownPackets::default() };
+        let found = if seen.is_plain { cache.find(hash, &seen.flow) } else { None };
+        // A segment that is not a plain one may change its states.
+        let segment = found.filter(|_| seen.is_segment).and_then(|place| SeenSegment::of(cache, place, slot));
+        let known = found.filter(|_| segment.is_some() || !seen.is_segment);
+        self.places[position] = known.map_or(UNKNOWN, |place| place as u32);
+        let Some(place) = known else { return KnownPackets::default() };
         let is_translated = cache.translation(place).is_some();
-        if let Some(segment) = segment.flatten() {
+        if let Some(segment) = segment {
             self.seen.add(position, segment);
             return KnownPackets { all: 1, segments: 1, is_translated };
         }

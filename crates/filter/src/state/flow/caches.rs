@@ -210,16 +210,15 @@ impl FlowCaches {
     }
 
     /// Ends the entries of a state's flows, as it began, ends or changed.
-    pub(crate) fn change(&mut self, flows: &[(FlowKey, u64); 2], states: &mut StateTable) {
-        for (_, hash) in flows {
-            let (word, bit) = changed_bit(*hash);
+    pub(crate) fn change(&mut self, flows: &[FlowKey; 2], hashes: [u64; 2], states: &mut StateTable) {
+        for (word, bit) in hashes.map(changed_bit) {
             self.changed[word] |= bit;
         }
-        if !matches!(flows[0].0.protocol, UDP | TCP) {
+        if !matches!(flows[0].protocol, UDP | TCP) {
             return;
         }
         let (inet, inet6, mut accounts) = self.parts(states);
-        for (key, _) in flows {
+        for key in flows {
             match key.source.family() {
                 Family::Inet => on_flow(inet, key, |cache, flow| cache.remove(flow, &mut accounts)),
                 Family::Inet6 => on_flow(inet6, key, |cache, flow| cache.remove(flow, &mut accounts)),
@@ -228,9 +227,9 @@ impl FlowCaches {
     }
 
     /// Adds what was counted of a state's flows to their states.
-    pub(crate) fn settle_flows(&mut self, flows: &[(FlowKey, u64); 2], states: &mut StateTable) {
+    pub(crate) fn settle_flows(&mut self, flows: &[FlowKey; 2], states: &mut StateTable) {
         let (inet, inet6, mut accounts) = self.parts(states);
-        for (key, _) in flows {
+        for key in flows {
             match key.source.family() {
                 Family::Inet => on_flow(inet, key, |cache, flow| cache.settle_flow(flow, &mut accounts)),
                 Family::Inet6 => on_flow(inet6, key, |cache, flow| cache.settle_flow(flow, &mut accounts)),
