@@ -28,7 +28,7 @@ const SHORT_TIMEOUTS: &str =
     "set timeout { udp.first 3, udp.single 2, udp.multiple 4, interval 1 }\npass all";
 
 /// `NAT` and `RDR` stand for rules that translate both families.
-const TRANSLATIONS: [&str; 12] = [
+const TRANSLATIONS: [&str; 13] = [
     "NAT pass all",
     "NAT pass no state",
     "RDR pass all",
@@ -41,6 +41,7 @@ const TRANSLATIONS: [&str; 12] = [
     "NAT pass all\nblock in on port1 proto udp to 198.18.0.2",
     "pass all",
     "NAT RDR pass in on port0 keep state (max 5) tag seen\npass out tagged seen",
+    "NAT pass all\npass in on port0 keep state (udp.first 2, udp.single 2, udp.multiple 2)",
 ];
 
 fn translated(rules: &str) -> String {
@@ -596,6 +597,27 @@ fn translated_flows_are_known_in_both_directions() {
         };
         assert_eq!((known(&datagrams), known(&connection)), (9, 18), "{language} {set}");
     }
+}
+
+/// The first rules have translated the connection; by the second ones only packets that go back are.
+#[test]
+fn a_flow_is_judged_in_order_with_one_that_becomes_its_other_direction() {
+    let (forth, back) = (udp(false, false), Sent { aliases: [true, false], ..udp(true, false) });
+    let alone = || one(forth.clone());
+    let steps =
+        [vec![alone(), Step::Rules(2), alone(), alone()], vec![Step::Burst(vec![back, forth.clone()])]];
+    compare(3, 100, 1000, &steps.concat());
+}
+
+/// The state of the way in ends first, and others take its place in the table. Packets that go back show another flow than it has.
+#[test]
+fn a_state_that_ends_ends_what_is_known_of_translated_packets() {
+    const SHORT_WAY_IN: usize = 12;
+    let (forth, back) = (udp(false, false), Sent { aliases: [true, false], ..udp(true, false) });
+    let other = |port| one(Sent { hosts: (2, 8), port, ..udp(false, false) });
+    let known = [vec![Step::Rules(SHORT_WAY_IN)], vec![one(forth); 3], vec![one(back.clone()); 4]].concat();
+    let after = [vec![Step::Pause(15_000), Step::Idle, Step::Idle], vec![other(1), other(2)]].concat();
+    assert!(compare(2, 100, 1000, &[known, after, vec![one(back); 3]].concat()) > 2);
 }
 
 #[test]
