@@ -42,16 +42,18 @@ pub(super) fn record(
         for (position, hop) in table.inet.destinations.found() {
             let (packet, entry) = (&*packets[position], view.adjacencies().get(hop));
             let ip = Ipv4Packet::new_unchecked(&packet.head()[ETHERNET..]);
-            if ip.ttl() > 1 && ip.total_len() <= entry.mtu && !is_translated(position) {
-                record_one(candidates, view, packet, hop, IpAddr::V4(ip.source().into()));
+            if ip.ttl() > 1 && ip.total_len() <= entry.mtu {
+                let source = IpAddr::V4(ip.source().into());
+                record_one(candidates, view, (packet, hop), source, || is_translated(position));
             }
         }
         for (position, hop) in table.inet6.destinations.found() {
             let (packet, entry) = (&*packets[position], view.adjacencies().get(hop));
             let ip = Ipv6Packet::new_unchecked(&packet.head()[ETHERNET..]);
             let fits = ip.total_len() <= usize::from(entry.mtu6);
-            if ip.hop_limit() > 1 && fits && !is_translated(position) {
-                record_one(candidates, view, packet, hop, IpAddr::V6(ip.source().into()));
+            if ip.hop_limit() > 1 && fits {
+                let source = IpAddr::V6(ip.source().into());
+                record_one(candidates, view, (packet, hop), source, || is_translated(position));
             }
         }
     }
@@ -61,9 +63,9 @@ pub(super) fn record(
 fn record_one(
     candidates: &mut Vec<RedirectCandidate>,
     view: &View,
-    packet: &Slot,
-    next_hop: NextHop,
+    (packet, next_hop): (&Slot, NextHop),
     source: IpAddr,
+    is_translated: impl FnOnce() -> bool,
 ) {
     let entry = view.adjacencies().get(next_hop);
     let is_full = candidates.len() == MAX_CANDIDATES;
@@ -71,7 +73,7 @@ fn record_one(
         return;
     }
     let interface = view.interface(packet.interface).filter(|interface| interface.redirects);
-    if interface.is_some_and(|interface| interface.is_on_link(source)) {
+    if interface.is_some_and(|interface| interface.is_on_link(source)) && !is_translated() {
         let frame = FrameCopy::of(packet);
         candidates.push(RedirectCandidate { interface: packet.interface, next_hop, frame });
     }
