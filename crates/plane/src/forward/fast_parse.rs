@@ -12,30 +12,19 @@ use std::ops::Range;
 
 use super::keys::{BurstPositions, LookupBatch};
 use super::martian;
+use super::plain_packet::{Ours, PLAIN_INET, PLAIN_INET6};
+use super::simd::{FourHeaders, HeaderLoop, ParserIsa};
 use super::stage_state::StageState;
 use crate::burst::{Packet, Slot};
 use crate::counters::Traffic;
 use crate::view::{PortIngress, View};
-use crate::wire::ethernet::{EtherType, HEADER as ETHERNET};
+use crate::wire::ethernet::HEADER as ETHERNET;
 use crate::wire::ipv4::{self, Ipv4Packet};
 use crate::wire::ipv6::Ipv6Packet;
 use crate::wire::{Field, checksum};
 use fullview_table::Address;
 
 const INET_HEADER: Field<{ ipv4::HEADER }> = Field(ETHERNET);
-
-/// The type of a frame and the first two bytes of its IP header, which are compared at once.
-const TYPE_AND_VERSION: Field<4> = Field(12);
-
-/// What the plain packets of a family have there: the bits of a mask.
-struct Kind {
-    value: u32,
-    mask: u32,
-}
-
-/// IPv4 with a header of five words.
-const PLAIN_INET: Kind = Kind { value: (EtherType::IPV4.0 as u32) << 16 | 0x4500, mask: 0xffff_ff00 };
-const PLAIN_INET6: Kind = Kind { value: (EtherType::IPV6.0 as u32) << 16 | 0x6000, mask: 0xffff_f000 };
 
 /// Packets read between two prefetch calls: enough that a call costs each packet little, few enough that most of a burst
 /// is prefetched before the first lookup.
@@ -51,7 +40,8 @@ pub(super) fn read(state: &mut StageState, view: &View, packets: &mut [Packet<'_
         let table = &mut state.tables[usize::from(ingress.table)];
         let batches = (&mut *table.inet.destinations, &mut *table.inet6.destinations);
         let packets = &mut packets[position..end];
-        let (read, plain) = gather(ingress, packets, position, batches, &mut state.exceptions);
+        let port = (ingress, state.isa);
+        let (read, plain) = gather(port, packets, position, batches, &mut state.exceptions);
         state.counters.add_received(ingress.interface, plain);
         if state.prefetches {
             table.prefetch_added();
@@ -67,7 +57,7 @@ pub(super) fn read(state: &mut StageState, view: &View, packets: &mut [Packet<'_
 /// the compiler knows that packets and batches do not overlap.
 #[inline(never)]
 fn gather(
-    ingress: &PortIngress,
+    (ingress, isa): (&PortIngress, ParserIsa),
     packets: &mut [Packet<'_>],
     first: usize,
     (inet, inet6): (&mut LookupBatch<u32>, &mut LookupBatch<u128>),
@@ -80,11 +70,11 @@ fn gather(
         if packet.port != port {
             break;
         }
-        let is_inet6 = is_kind(packet, PLAIN_INET6);
+        let is_inet6 = PLAIN_INET6.is_of(packet);
         let (rest, at) = (&mut packets[read..], first + read);
         let run = match is_inet6 {
-            true => run(rest, at, &ours, inet6, inet6_destination),
-            false => run(rest, at, &ours, inet, inet_destination),
+            true => run(rest, at, (&ours, isa), inet6),
+            false => run(rest, at, (&ours, isa), inet),
         };
         if run.packets == 0 {
             packets[read].interface = ours.interface;
@@ -100,78 +90,225 @@ fn gather(
 /// Adds the destinations of the first packets as long as they are plain ones of one family, so that the loop needs few
 /// registers. Returns their traffic.
 #[inline(always)]
-fn run<A: Address>(
+fn run<A: PlainDestination>(
     packets: &mut [Packet<'_>],
     first: usize,
-    ours: &Ours,
+    (ours, isa): (&Ours, ParserIsa),
     batch: &mut LookupBatch<A>,
-    destination: impl Fn(&Slot, &Ours) -> Option<A>,
 ) -> Traffic {
-    let mut bytes = 0;
-    let before = batch.len();
-    for (position, packet) in (first..).zip(packets) {
-        let Some(addr) = destination(packet, ours).filter(|_| packet.port == ours.port) else { break };
+    let fours = Fours { packets: &mut *packets, first, ours: *ours, batch: &mut *batch };
+    let mut traffic = isa.run(fours);
+    let read = traffic.packets as usize;
+    for (position, packet) in (first + read..).zip(&mut packets[read..]) {
+        let Some(addr) = A::of(packet, ours).filter(|_| packet.port == ours.port) else { break };
         packet.interface = ours.interface;
         batch.push(addr, position);
-        bytes += packet.frame_len() as u64;
+        traffic.packets += 1;
+        traffic.bytes += packet.frame_len() as u64;
     }
-    Traffic { packets: (batch.len() - before) as u64, bytes }
+    traffic
 }
 
-/// What the plain packets of a port have in common.
-struct Ours {
-    port: u16,
-    interface: u16,
-    /// The MAC address in the upper bytes.
-    mac: u64,
-    inet: bool,
-    inet6: bool,
+/// The first packets, which are read four at a time as long as all four are plain ones.
+struct Fours<'r, 'p, A> {
+    packets: &'r mut [Packet<'p>],
+    first: usize,
+    ours: Ours,
+    batch: &'r mut LookupBatch<A>,
 }
 
-impl Ours {
+impl<A: PlainDestination> HeaderLoop for Fours<'_, '_, A> {
+    type Output = Traffic;
+
     #[inline(always)]
-    fn of(ingress: &PortIngress, port: u16) -> Ours {
-        let mut mac = [0; 8];
-        mac[2..].copy_from_slice(&ingress.mac.0);
-        let mac = u64::from_le_bytes(mac);
-        Ours { port, interface: ingress.interface, mac, inet: ingress.inet, inet6: ingress.inet6 }
+    fn run(self, headers: impl FourHeaders) -> Traffic {
+        let Fours { packets, first, ours, batch } = self;
+        let mut plain = Traffic::default();
+        if !A::is_forwarded(&ours) {
+            return plain;
+        }
+        for (four, (positions, addrs)) in packets.as_chunks_mut().0.iter_mut().zip(batch.room()) {
+            let [a, b, c, d] = four.each_mut().map(|packet| &mut **packet);
+            let Some(read) = A::of_four(headers, [a, b, c, d], &ours) else { break };
+            *addrs = read;
+            *positions = four_from(first + plain.packets as usize);
+            for packet in [a, b, c, d] {
+                packet.interface = ours.interface;
+                plain.bytes += packet.frame_len() as u64;
+            }
+            plain.packets += 4;
+        }
+        batch.added(plain.packets as usize);
+        plain
     }
+}
 
-    /// Whether a frame is for this MAC address: one load and one comparison.
+/// Four positions from this one on, by one addition.
+#[inline(always)]
+fn four_from(first: usize) -> [u8; 4] {
+    (first as u32).wrapping_mul(0x0101_0101).wrapping_add(0x0302_0100).to_le_bytes()
+}
+
+/// A destination of plain packets.
+trait PlainDestination: Address {
+    /// Whether packets of its family are forwarded.
+    fn is_forwarded(ours: &Ours) -> bool;
+
+    /// The destination of a plain packet; `None` for a packet that the slow parser has to examine. In a short frame the code reads
+    /// stale bytes and then rejects the packet, because the lengths in the header have to fit into the frame.
+    fn of(packet: &Slot, ours: &Ours) -> Option<Self>;
+
+    /// The same for four packets from this port, if each is a plain one.
+    fn of_four(headers: impl FourHeaders, packets: [&Slot; 4], ours: &Ours) -> Option<[Self; 4]>;
+}
+
+/// Of correct packets without options (RFC 1812, section 5.2.2).
+impl PlainDestination for u32 {
     #[inline(always)]
-    fn is_to(&self, head: &[u8; 64]) -> bool {
-        u64::from_le_bytes(Field::<8>(0).get(head)) << 16 == self.mac
+    fn is_forwarded(ours: &Ours) -> bool {
+        ours.inet
+    }
+
+    #[inline(always)]
+    fn of(packet: &Slot, ours: &Ours) -> Option<u32> {
+        let head = packet.head();
+        let ip = Ipv4Packet::new_unchecked(&head[ETHERNET..]);
+        let (total, room) = (i32::from(ip.total_len()), packet.frame_len() as i32 - ETHERNET as i32);
+        let lengths = (total >= ipv4::HEADER as i32) & (total <= room);
+        let intact = checksum::header_verifies(&INET_HEADER.get(head));
+        let plain = !martian::inet_suspect(ip.source(), ip.destination());
+        let is_inet = PLAIN_INET.is_of(packet);
+        (ours.inet & ours.is_to(head) & is_inet & lengths & intact & plain).then(|| ip.destination())
+    }
+
+    #[inline(always)]
+    fn of_four(headers: impl FourHeaders, packets: [&Slot; 4], ours: &Ours) -> Option<[u32; 4]> {
+        headers.inet(packets, ours)
     }
 }
 
-/// Whether the frame says that it is of this kind.
-#[inline(always)]
-fn is_kind(packet: &Slot, kind: Kind) -> bool {
-    TYPE_AND_VERSION.number(packet.head()) & kind.mask == kind.value
+/// Of correct packets (RFC 8200, section 3).
+impl PlainDestination for u128 {
+    #[inline(always)]
+    fn is_forwarded(ours: &Ours) -> bool {
+        ours.inet6
+    }
+
+    #[inline(always)]
+    fn of(packet: &Slot, ours: &Ours) -> Option<u128> {
+        let head = packet.head();
+        let ip = Ipv6Packet::new_unchecked(&head[ETHERNET..]);
+        let whole = ip.total_len() + ETHERNET <= packet.frame_len();
+        let plain = !martian::inet6_suspect(ip.source(), ip.destination());
+        let is_inet6 = PLAIN_INET6.is_of(packet);
+        (ours.inet6 & ours.is_to(head) & is_inet6 & whole & plain).then(|| ip.destination())
+    }
+
+    #[inline(always)]
+    fn of_four(headers: impl FourHeaders, packets: [&Slot; 4], ours: &Ours) -> Option<[u128; 4]> {
+        headers.inet6(packets, ours)
+    }
 }
 
-/// The destination of a correct IPv4 packet without options (RFC 1812, section 5.2.2); `None` for a packet that the slow
-/// parser has to examine. In a short frame the code reads stale bytes and then rejects the packet, because header and total
-/// length have to lie inside the frame.
-#[inline(always)]
-fn inet_destination(packet: &Slot, ours: &Ours) -> Option<u32> {
-    let head = packet.head();
-    let ip = Ipv4Packet::new_unchecked(&head[ETHERNET..]);
-    let (total, room) = (i32::from(ip.total_len()), packet.frame_len() as i32 - ETHERNET as i32);
-    let lengths = (total >= ipv4::HEADER as i32) & (total <= room);
-    let intact = checksum::header_verifies(&INET_HEADER.get(head));
-    let plain = !martian::inet_suspect(ip.source(), ip.destination());
-    let is_inet = is_kind(packet, PLAIN_INET);
-    (ours.inet & ours.is_to(head) & is_inet & lengths & intact & plain).then(|| ip.destination())
-}
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
 
-/// The destination of a correct IPv6 packet (RFC 8200, section 3).
-#[inline(always)]
-fn inet6_destination(packet: &Slot, ours: &Ours) -> Option<u128> {
-    let head = packet.head();
-    let ip = Ipv6Packet::new_unchecked(&head[ETHERNET..]);
-    let whole = ip.total_len() + ETHERNET <= packet.frame_len();
-    let plain = !martian::inet6_suspect(ip.source(), ip.destination());
-    let is_inet6 = is_kind(packet, PLAIN_INET6);
-    (ours.inet6 & ours.is_to(head) & is_inet6 & whole & plain).then(|| ip.destination())
+    use super::*;
+    use crate::wire::ethernet::Mac;
+
+    const PORT: u16 = 3;
+    const MAC: Mac = Mac([2, 0, 0, 0, 0, 7]);
+
+    /// A correct frame of the smallest packet from this port, with these addresses.
+    fn frame<A: PlainDestination>([source, destination]: [A; 2]) -> Vec<u8> {
+        let is_inet = A::BITS == 32;
+        let mut frame = [&MAC.0[..], &[2, 0, 0, 0, 0, 9]].concat();
+        let bytes = |addr: A| addr.to_u128().unwrap().to_be_bytes()[16 - A::BITS as usize / 8..].to_vec();
+        if is_inet {
+            frame.extend([8, 0, 0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0]);
+        } else {
+            frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 8, 17, 64]);
+        }
+        frame.extend([bytes(source), bytes(destination), vec![0; 8]].concat());
+        if is_inet {
+            let sum = checksum::checksum(&frame[ETHERNET..ETHERNET + ipv4::HEADER]);
+            frame[24..26].copy_from_slice(&sum.to_be_bytes());
+        }
+        frame
+    }
+
+    fn slot(frame: &[u8], port: u16) -> Slot {
+        let mut slot = Slot::EMPTY;
+        slot.set_frame(frame);
+        slot.port = port;
+        slot
+    }
+
+    /// Reads four packets at once.
+    struct ReadFour<'r, A>([&'r Slot; 4], Ours, std::marker::PhantomData<A>);
+
+    impl<A: PlainDestination> HeaderLoop for ReadFour<'_, A> {
+        type Output = Option<[A; 4]>;
+
+        #[inline(always)]
+        fn run(self, headers: impl FourHeaders) -> Self::Output {
+            A::of_four(headers, self.0, &self.1)
+        }
+    }
+
+    /// What may be wrong with one of four packets: a bit at a place of its first 64 bytes, its length, its port.
+    type Fault = (usize, (usize, u8), i16, bool);
+
+    /// Compares four packets, one of which may be changed, read at once and one by one.
+    fn compare<A: PlainDestination>(addrs: [[A; 2]; 4], fault: Option<Fault>) {
+        let mut ours = Ours::to(MAC, PORT);
+        (ours.inet, ours.inet6) = (true, true);
+        let mut slots = addrs.map(|addrs| slot(&frame(addrs), PORT));
+        if let Some((of, (at, bits), longer, is_of_other_port)) = fault {
+            let length = slots[of].frame_len().saturating_add_signed(longer.into());
+            slots[of].set_frame_len(length);
+            slots[of].head_mut()[at] ^= bits;
+            slots[of].port += u16::from(is_of_other_port);
+        }
+        let one_by_one = slots.each_ref().map(|slot| A::of(slot, &ours).filter(|_| slot.port == PORT));
+        let all = one_by_one.iter().all(Option::is_some).then(|| one_by_one.map(Option::unwrap));
+        for isa in ParserIsa::available() {
+            let read = isa.run(ReadFour(slots.each_ref(), ours, std::marker::PhantomData::<A>));
+            assert_eq!(read, all.filter(|_| isa != ParserIsa::SCALAR), "{isa:?}");
+        }
+    }
+
+    fn fault() -> impl Strategy<Value = Option<Fault>> {
+        let lengths = prop_oneof![4 => Just(0), 1 => -60_i16..20];
+        prop::option::of((0..4_usize, (0..64_usize, any::<u8>()), lengths, prop::bool::weighted(0.1)))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn four_inet_packets_are_read_as_one_by_one(addrs in any::<[[u32; 2]; 4]>(), fault in fault()) {
+            compare(addrs, fault);
+        }
+
+        #[test]
+        fn four_inet6_packets_are_read_as_one_by_one(addrs in any::<[[u128; 2]; 4]>(), fault in fault()) {
+            compare(addrs, fault);
+        }
+    }
+
+    #[test]
+    fn four_packets_with_any_first_byte_are_read_as_one_by_one() {
+        for first in 0..=255_u32 {
+            for side in 0..2 {
+                let (mut addrs, mut addrs6) =
+                    ([[0x0a00_0001_u32; 2]; 4], [[0x2001_0db8 << 96 | 1_u128; 2]; 4]);
+                addrs[first as usize % 4][side] = first << 24 | 1;
+                addrs6[first as usize % 4][side] = u128::from(first) << 120 | 1;
+                compare(addrs, None);
+                compare(addrs6, None);
+            }
+        }
+    }
 }

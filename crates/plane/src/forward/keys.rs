@@ -192,6 +192,20 @@ impl<A: Address> LookupBatch<A> {
         self.addrs[self.positions.push(position)] = addr;
     }
 
+    /// Room for more positions and addresses, four at a time, which [`Self::added`] adds.
+    #[inline(always)]
+    pub fn room(&mut self) -> impl Iterator<Item = (&mut [u8; 4], &mut [A; 4])> {
+        let len = self.positions.len;
+        let positions = self.positions.positions[len..].as_chunks_mut().0;
+        positions.iter_mut().zip(self.addrs[len..].as_chunks_mut().0)
+    }
+
+    /// Adds as many packets as were written to [`Self::room`].
+    #[inline(always)]
+    pub fn added(&mut self, count: usize) {
+        self.positions.len += count;
+    }
+
     /// How many packets there are.
     #[inline(always)]
     pub fn len(&self) -> usize {

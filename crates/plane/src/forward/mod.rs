@@ -10,7 +10,7 @@
 //!
 //! | file | stage |
 //! | --- | --- |
-//! | `parse.rs` | picks one of the parsers: `fast_parse.rs`, `short_burst.rs`, and `slow_parse.rs` for exceptions |
+//! | `parse.rs` | picks one of the parsers: `fast_parse.rs` and `simd/`, `short_burst.rs`, and `slow_parse.rs` for exceptions |
 //! | `rules.rs` | part of the parser: rules of policy routing choose the table |
 //! | `filter.rs` | the filter's rules for packets that come in, and after the lookup for those that leave |
 //! | `known_flows.rs` | part of the filter: packets whose flows need neither the rules nor the lookup |
@@ -46,6 +46,7 @@ mod known_flows;
 mod lookup;
 pub mod martian;
 mod parse;
+mod plain_packet;
 mod redirect;
 mod rewrite;
 mod route_cache;
@@ -53,6 +54,7 @@ mod rules;
 mod sctp;
 mod seen_segments;
 mod short_burst;
+mod simd;
 mod slow_parse;
 mod source_check;
 mod stage_state;
@@ -71,6 +73,7 @@ pub use filter_piece::{FilterPiece, MOST_REMOVED, PieceOf};
 pub use flow::flow_hash_of;
 pub use redirect::RedirectCandidate;
 pub use route_cache::RouteCacheCounters;
+pub use simd::ParserIsa;
 pub use way_out::WayOut;
 
 /// The stages of the loop before packets are sent, in order.
@@ -157,6 +160,11 @@ impl Forwarder {
         if let Some(filter) = &mut self.filter {
             filter.take_back_shared(&mut self.state.counters);
         }
+    }
+
+    /// Has the parser use this instruction set instead of the processor's widest one, to compare them.
+    pub fn use_parser(&mut self, isa: ParserIsa) {
+        self.state.isa = isa;
     }
 
     /// Keeps the next hops of so many destinations for each table and family until the FIB changes.

@@ -5,6 +5,7 @@ use fullview_table::group::GroupReader;
 use super::keys::{BurstPositions, TableKeys};
 use super::redirect::{MAX_CANDIDATES, RedirectCandidate};
 use super::route_cache::RouteCacheCounters;
+use super::simd::ParserIsa;
 use super::vlan::RemovedTags;
 use crate::counters::Counters;
 use crate::view::View;
@@ -21,6 +22,8 @@ pub(super) struct StageState {
     /// Whether the parser requests the tables' memory: not where no packet of the burst before was looked up, as the filter knew all
     /// flows, so that this memory does not drive theirs out of the caches.
     pub prefetches: bool,
+    /// What the parser uses.
+    pub isa: ParserIsa,
     /// Destinations that each route cache has room for, 0 without caches, and what caches of older views counted.
     cache_entries: usize,
     older_caches: RouteCacheCounters,
@@ -37,6 +40,7 @@ impl StageState {
             redirects: Vec::with_capacity(MAX_CANDIDATES),
             counters: Counters::new(parts.interfaces.len()),
             prefetches: true,
+            isa: ParserIsa::best(),
             cache_entries: 0,
             older_caches: RouteCacheCounters::default(),
         }
@@ -67,7 +71,7 @@ impl StageState {
         let mut counters = Counters::new(view.parts().interfaces.len());
         counters.add(&self.counters);
         let (entries, older_caches) = (self.cache_entries, self.route_cache_counters());
-        *self = StageState { counters, older_caches, ..StageState::new(view) };
+        *self = StageState { counters, older_caches, isa: self.isa, ..StageState::new(view) };
         self.set_route_cache(entries);
     }
 

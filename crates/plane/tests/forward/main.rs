@@ -9,6 +9,7 @@ mod frames;
 mod known_flows;
 mod nat;
 mod order;
+mod parsers;
 mod plain;
 mod router;
 mod shared_flows;

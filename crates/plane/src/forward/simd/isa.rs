@@ -1,0 +1,38 @@
+//! The instruction sets that this processor has.
+
+/// An instruction set that this processor has, for reading headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParserIsa(pub(super) Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Scalar,
+    /// AVX-512 F, BW, VL and VNNI.
+    #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+    Avx512,
+}
+
+impl ParserIsa {
+    /// Plain code, which every processor runs.
+    pub const SCALAR: ParserIsa = ParserIsa(Kind::Scalar);
+
+    /// All instruction sets of this processor, the widest last.
+    pub fn available() -> Vec<ParserIsa> {
+        #[cfg_attr(not(all(target_arch = "x86_64", not(fullview_portable))), allow(unused_mut))]
+        let mut all = vec![ParserIsa::SCALAR];
+        #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+        {
+            let has_avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512vnni");
+            all.extend(has_avx512.then_some(ParserIsa(Kind::Avx512)));
+        }
+        all
+    }
+
+    /// The widest instruction set of this processor.
+    pub fn best() -> ParserIsa {
+        ParserIsa::available().pop().unwrap_or(ParserIsa::SCALAR)
+    }
+}
