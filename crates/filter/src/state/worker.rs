@@ -35,7 +35,7 @@ impl Default for WorkerLimits {
 
 /// A state is found by the packets of two flows, and a forwarded flow often has two states. Where there are more flows,
 /// the memory is better used for states.
-const MOST_FLOWS: usize = 1 << 15;
+const MOST_FLOWS: usize = 1 << 16;
 
 fn flows(states: usize) -> usize {
     (4 * states).min(MOST_FLOWS)

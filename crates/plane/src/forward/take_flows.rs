@@ -18,7 +18,7 @@ use fullview_table::{NextHop, prefetch_value};
 use super::keys::{BurstPositions, FamilyKeys};
 use super::seen_segments::{SeenSegment, SeenSegments};
 use super::wire_flow::WireFamily;
-use crate::burst::{BURST, Packet};
+use crate::burst::{BURST, Packet, Slot};
 use crate::filter_time::step_of;
 use crate::kernel_flows::{FlowSharing, KnownFlow};
 use crate::view::View;
@@ -277,15 +277,34 @@ impl<A: WireFamily> FlowLoop for Find<'_, '_, A> {
         if finder.is_empty() {
             return;
         }
-        for (sought, position) in sought.iter_mut().zip(positions) {
-            let Some(found) = A::seek(packets[usize::from(*position)], &finder, hasher) else {
-                *sought = SoughtFlow::default();
-                continue;
-            };
-            finder.memory(found.hash).into_iter().for_each(prefetch_value);
+        let slot = |position: &u8| &*packets[usize::from(*position)];
+        let at_once = if A::SEEKS_FOUR { positions.len() & !3 } else { 0 };
+        let (fours, positions) = positions.split_at(at_once);
+        let (sought, single) = sought.split_at_mut(at_once);
+        for (sought, [a, b, c, d]) in sought.as_chunks_mut().0.iter_mut().zip(fours.as_chunks().0) {
+            let slots = [slot(a), slot(b), slot(c), slot(d)];
+            if !A::seek_four(slots, &finder, hasher, sought) {
+                sought.iter_mut().zip(slots).for_each(|(one, slot)| *one = seek(slot, &finder, hasher));
+            }
+            sought.iter().for_each(|sought| request(sought, &finder));
+        }
+        for (sought, position) in single.iter_mut().zip(positions) {
+            let found = seek(slot(position), &finder, hasher);
+            request(&found, &finder);
             *sought = found;
         }
     }
+}
+
+#[inline(always)]
+fn seek<A: WireFamily>(slot: &Slot, finder: &FlowFinder<'_, A>, hasher: impl WireHasher) -> SoughtFlow<A> {
+    A::seek(slot, finder, hasher).unwrap_or_default()
+}
+
+/// Requests the memory of the entry that the flow most often has.
+#[inline(always)]
+fn request<A: WireFamily>(sought: &SoughtFlow<A>, finder: &FlowFinder<'_, A>) {
+    finder.memory(sought.hash).into_iter().for_each(prefetch_value);
 }
 
 /// The packets of a step, which are counted.

@@ -4,7 +4,8 @@ use fullview_filter::address::{Address as FilterAddress, Family};
 use fullview_filter::packet::protocol::{ICMP, ICMP6, TCP, UDP};
 use fullview_filter::packet::{TcpSegment, is_icmp_query, plain_segment};
 use fullview_filter::state::flow::{
-    EndParts, FamilyFlows, FlowFinder, Inet6Addresses, InetAddresses, SoughtFlow, WireFlow, WireHasher,
+    EndParts, FamilyFlows, FlowFinder, Inet6Addresses, InetAddresses, IpStart, SoughtFlow, WireFlow,
+    WireHasher, is_plain_inet, is_plain_inet6,
 };
 use fullview_table::Address;
 
@@ -31,6 +32,8 @@ pub(super) trait WireFamily: FamilyFlows {
     type Key: Address;
     /// The length of the header that all packets of known flows have.
     const HEADER: usize;
+    /// Whether [`Self::seek_four`] ever does.
+    const SEEKS_FOUR: bool;
 
     /// The key of an address of this family.
     fn key(address: FilterAddress) -> Self::Key;
@@ -40,6 +43,17 @@ pub(super) trait WireFamily: FamilyFlows {
     /// The flow of a packet whose entry may count it: as [`Self::read`], for a loop over packets. No entry is of a protocol that
     /// has no known flows, so that is no question here.
     fn seek(slot: &Slot, finder: &FlowFinder<'_, Self>, hasher: impl WireHasher) -> Option<SoughtFlow<Self>>;
+
+    /// The same for four packets, if each has such a flow and four are read at once. Says whether they were.
+    #[inline(always)]
+    fn seek_four(
+        _slots: [&Slot; 4],
+        _finder: &FlowFinder<'_, Self>,
+        _hasher: impl WireHasher,
+        _sought: &mut [SoughtFlow<Self>; 4],
+    ) -> bool {
+        false
+    }
 
     /// Which flow a packet that the rules judge may belong to.
     fn judged(slot: &Slot) -> Judged;
@@ -64,8 +78,6 @@ pub(super) enum Judged {
     NoKnownFlow,
 }
 
-const UDP_HEADER: u16 = 8;
-
 const INET_LENGTH: Field<2> = Field(ETHERNET + 2);
 const INET6_PAYLOAD: Field<2> = Field(ETHERNET + 4);
 const INET6_ADDRESSES: Field<32> = Field(ETHERNET + 8);
@@ -75,23 +87,12 @@ fn has_flow(protocol: u8) -> bool {
     matches!(protocol, UDP | TCP)
 }
 
-/// Whether an IPv4 packet is whole, without options, with a hop left and room for ports. It has branches, as nearly all packets
-/// are plain ones.
+/// The packet from its IP header on.
 #[inline(always)]
-fn is_plain_inet(head: &[u8; 64]) -> bool {
-    const FRAGMENT: Field<2> = Field(ETHERNET + 6);
-    /// All but the bit that forbids fragments and the one that means nothing.
-    const FRAGMENTED: u16 = 0x3fff;
-    head[ETHERNET] == 0x45
-        && FRAGMENT.number(head) & FRAGMENTED == 0
-        && head[ETHERNET + 8] > 1
-        && INET_LENGTH.number(head) >= ipv4::HEADER as u16 + UDP_HEADER
-}
-
-/// Whether an IPv6 packet has a hop left and room for ports. One with extension headers has another protocol than known flows.
-#[inline(always)]
-fn is_plain_inet6(head: &[u8; 64]) -> bool {
-    head[ETHERNET + 7] > 1 && INET6_PAYLOAD.number(head) >= UDP_HEADER
+fn ip_start(slot: &Slot) -> &IpStart {
+    const { assert!(ETHERNET + size_of::<IpStart>() == 64) };
+    #[allow(clippy::expect_used)] // the array is longer, asserted above
+    slot.head().last_chunk().expect("a head is longer than what begins with the IP header")
 }
 
 #[inline(always)]
@@ -109,6 +110,7 @@ fn inet6_ends(slot: &Slot) -> EndParts {
 impl WireFamily for InetAddresses {
     type Key = u32;
     const HEADER: usize = ipv4::HEADER;
+    const SEEKS_FOUR: bool = true;
 
     fn key(address: FilterAddress) -> u32 {
         address.0 as u32
@@ -120,7 +122,7 @@ impl WireFamily for InetAddresses {
         const PORTS: Field<4> = Field(ETHERNET + ipv4::HEADER);
         let head = slot.head();
         let (length, protocol) = (INET_LENGTH.number(head), head[ETHERNET + 9]);
-        let is_plain = is_plain_inet(head) && has_flow(protocol);
+        let is_plain = is_plain_inet(ip_start(slot)) && has_flow(protocol);
         let addresses = InetAddresses::from_wire(ADDRESSES.get(head));
         let flow = WireFlow::new(addresses, PORTS.get(head), protocol, slot.interface);
         FlowPacket { flow, length, is_plain, is_segment: protocol == TCP }
@@ -131,11 +133,23 @@ impl WireFamily for InetAddresses {
         /// Hops, protocol, checksum, addresses, ports.
         const FLOW: Field<16> = Field(ETHERNET + 8);
         let head = slot.head();
-        if !is_plain_inet(head) {
+        if !is_plain_inet(ip_start(slot)) {
             return None;
         }
         let (flow, hash) = finder.inet(FLOW.get(head), slot.interface, hasher);
         Some(SoughtFlow::new(flow, hash, INET_LENGTH.number(head)))
+    }
+
+    #[inline(always)]
+    fn seek_four(
+        slots: [&Slot; 4],
+        finder: &FlowFinder<'_, Self>,
+        hasher: impl WireHasher,
+        sought: &mut [SoughtFlow<Self>; 4],
+    ) -> bool {
+        let [a, b, c, d] = slots;
+        let starts = [ip_start(a), ip_start(b), ip_start(c), ip_start(d)];
+        finder.four_inet(starts, [a.interface, b.interface, c.interface, d.interface], hasher, sought)
     }
 
     fn judged(slot: &Slot) -> Judged {
@@ -154,6 +168,8 @@ impl WireFamily for InetAddresses {
 impl WireFamily for Inet6Addresses {
     type Key = u128;
     const HEADER: usize = ipv6::HEADER;
+    /// It was not faster, as more is read of each packet and written.
+    const SEEKS_FOUR: bool = false;
 
     fn key(address: FilterAddress) -> u128 {
         address.0
@@ -165,14 +181,14 @@ impl WireFamily for Inet6Addresses {
         let addresses = Inet6Addresses::from_wire(INET6_ADDRESSES.get(head));
         let EndParts { ports, protocol, interface } = inet6_ends(slot);
         let flow = WireFlow::new(addresses, ports, protocol, interface);
-        let is_plain = is_plain_inet6(head) && has_flow(protocol);
+        let is_plain = is_plain_inet6(ip_start(slot)) && has_flow(protocol);
         FlowPacket { flow, length: inet6_length(head), is_plain, is_segment: protocol == TCP }
     }
 
     #[inline(always)]
     fn seek(slot: &Slot, finder: &FlowFinder<'_, Self>, hasher: impl WireHasher) -> Option<SoughtFlow<Self>> {
         let head = slot.head();
-        if !is_plain_inet6(head) {
+        if !is_plain_inet6(ip_start(slot)) {
             return None;
         }
         let (flow, hash) = finder.inet6(INET6_ADDRESSES.get(head), inet6_ends(slot), hasher);

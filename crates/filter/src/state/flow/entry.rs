@@ -58,7 +58,7 @@ impl FlowMark {
 }
 
 /// Packets, and their bytes: one addition counts both, and overflows before there are too many of either.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowSum(u64);
 
 /// The lowest bit of the number of packets.
@@ -73,6 +73,18 @@ impl FlowSum {
     #[inline(always)]
     pub(super) fn packet(length: u16) -> FlowSum {
         FlowSum(1 << PACKETS | u64::from(length))
+    }
+
+    /// The number to which one packet's length is added.
+    #[inline(always)]
+    pub(super) fn word(self) -> u64 {
+        self.0
+    }
+
+    /// The sum with this number.
+    #[inline(always)]
+    pub(super) fn of_word(word: u64) -> FlowSum {
+        FlowSum(word)
     }
 
     /// Both together, if there is room.

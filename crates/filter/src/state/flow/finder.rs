@@ -1,15 +1,16 @@
 //! From the flow of a packet to the memory of its entry.
 
 use super::addresses::{FlowAddresses, Inet6Addresses, InetAddresses, WireFlow};
-use super::ends::EndParts;
+use super::ends::{EndParts, WireEnds};
 use super::entry::{CachedFlow, FlowSum};
-use super::simd::{FlowIsa, FlowLoop, WireHasher};
+use super::ip_start::IpStart;
+use super::simd::{FlowIsa, FlowLoop, FourInet, WireHasher};
 
 /// Both places of a flow lie within so many entries: within a page, or two that follow each other.
 const NEAR: usize = 64;
 
 /// The hash of a flow, from which its two places follow.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowHash(u64);
 
 impl FlowHash {
@@ -27,7 +28,8 @@ impl FlowHash {
 }
 
 /// A packet whose flow is looked for.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct SoughtFlow<A> {
     /// The default, which no packet has, for a packet that is not just counted.
     pub flow: WireFlow<A>,
@@ -91,6 +93,27 @@ impl FlowFinder<'_, InetAddresses> {
         let (addresses, ends, hash) = hasher.inet(&self.keys, bytes, interface);
         (WireFlow { addresses: InetAddresses::of_word(addresses), ends }, FlowHash(hash))
     }
+
+    /// Finds the flows of four packets from these interfaces, if each is a plain one and the hasher reads four. Says whether it did.
+    #[inline(always)]
+    pub fn four_inet(
+        &self,
+        starts: [&IpStart; 4],
+        interfaces: [u16; 4],
+        hasher: impl WireHasher,
+        sought: &mut [SoughtFlow<InetAddresses>; 4],
+    ) -> bool {
+        let read = hasher.four_inet(&self.keys, starts, interfaces, FlowSum::packet(0).word());
+        let Some(FourInet { flows, counted }) = read else { return false };
+        for (sought, ([addresses, ends], [hash, packet])) in
+            sought.iter_mut().zip(flows.into_iter().zip(counted))
+        {
+            let (addresses, ends) = (InetAddresses::of_word(addresses), WireEnds::of_word(ends));
+            let flow = WireFlow { addresses, ends };
+            *sought = SoughtFlow { flow, hash: FlowHash(hash), packet: FlowSum::of_word(packet) };
+        }
+        true
+    }
 }
 
 impl FlowFinder<'_, Inet6Addresses> {
@@ -126,6 +149,7 @@ impl<A: FlowAddresses> FlowLoop for HashOne<'_, A> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::ip_start::is_plain_inet;
     use super::*;
 
     const KEYS: [u64; 4] = [0x0123_4567, 0x89ab_cdef_0000, 0xfedc_ba98, 0x7654_3210_0000];
@@ -157,7 +181,66 @@ mod tests {
         }
     }
 
+    /// Reads four headers at once.
+    struct ReadFour<'s>([&'s IpStart; 4], [u16; 4], FlowIsa);
+
+    impl FlowLoop for ReadFour<'_> {
+        type Output = Option<[SoughtFlow<InetAddresses>; 4]>;
+
+        #[inline(always)]
+        fn run(self, hasher: impl WireHasher) -> Self::Output {
+            let mut sought = [SoughtFlow::default(); 4];
+            finder(self.2).four_inet(self.0, self.1, hasher, &mut sought).then_some(sought)
+        }
+    }
+
+    fn reads_four(isa: FlowIsa) -> bool {
+        format!("{isa:?}").contains("Avx512")
+    }
+
+    /// The start of a packet whose header begins with these bytes, and has these ones at some places.
+    fn start(random: [u8; 50], header: &[u8], fault: Option<(usize, u8)>) -> IpStart {
+        let mut start = random;
+        start[..header.len()].copy_from_slice(header);
+        fault.into_iter().for_each(|(at, bits)| start[at] ^= bits);
+        start
+    }
+
+    fn faults() -> impl Strategy<Value = [Option<(usize, u8)>; 4]> {
+        let fault = || prop::option::weighted(0.2, (0..12_usize, any::<u8>()));
+        [fault(), fault(), fault(), fault()]
+    }
+
+    fn random_starts() -> impl Strategy<Value = [[u8; 50]; 4]> {
+        let start = || prop::collection::vec(any::<u8>(), 50).prop_map(|bytes| bytes.try_into().unwrap());
+        [start(), start(), start(), start()]
+    }
+
     proptest! {
+        #[test]
+        fn four_inet_headers_are_read_as_one_by_one(
+            random in random_starts(),
+            faults in faults(),
+            lengths in any::<[u8; 4]>(),
+            interfaces in any::<[u16; 4]>(),
+        ) {
+            let starts: [IpStart; 4] = std::array::from_fn(|of| {
+                start(random[of], &[0x45, 0, 0, lengths[of] % 64, 1, 2, 0x40, 0, lengths[of] % 4, 17], faults[of])
+            });
+            for isa in FlowIsa::available() {
+                let one = |of: usize| {
+                    let (start, interface) = (&starts[of], interfaces[of]);
+                    let bytes = start[8..24].try_into().unwrap();
+                    let (flow, hash) = isa.run(ReadInet(bytes, interface, isa));
+                    is_plain_inet(start)
+                        .then(|| SoughtFlow::new(flow, hash, u16::from_be_bytes([start[2], start[3]])))
+                };
+                let expected: Option<Vec<_>> = (0..4).map(one).collect();
+                let read = isa.run(ReadFour(starts.each_ref(), interfaces, isa));
+                prop_assert_eq!(read.map(Vec::from), expected.filter(|_| reads_four(isa)), "{:?}", isa);
+            }
+        }
+
         #[test]
         fn each_instruction_set_reads_the_flow_of_a_header_and_hashes_it(
             (hops, protocol, checksum) in any::<(u8, u8, [u8; 2])>(),

@@ -1,6 +1,7 @@
 //! A loop over packets, and the hash that it gets.
 
 use super::super::ends::{EndParts, WireEnds};
+use super::super::ip_start::IpStart;
 
 /// A loop over packets.
 pub trait FlowLoop {
@@ -25,6 +26,27 @@ pub trait WireHasher: Copy + sealed::Sealed {
 
     /// What identifies the flow of an IPv6 packet beside its addresses, and the hash of both without the interface.
     fn inet6(self, keys: &[u64; 4], addresses: [u8; 32], ends: EndParts) -> (WireEnds, u64);
+
+    /// As [`Self::inet`] for four packets, if each is a plain one and this reads four at once. `packet` is added to each length.
+    #[inline(always)]
+    fn four_inet(
+        self,
+        _keys: &[u64; 4],
+        _starts: [&IpStart; 4],
+        _interfaces: [u16; 4],
+        _packet: u64,
+    ) -> Option<FourInet> {
+        None
+    }
+}
+
+/// What is read from four IPv4 headers.
+#[derive(Clone, Copy)]
+pub struct FourInet {
+    /// Of each packet: the addresses, and what else identifies its flow.
+    pub flows: [[u64; 2]; 4],
+    /// Of each packet: the hash of its flow, and its length.
+    pub counted: [[u64; 2]; 4],
 }
 
 pub(super) mod sealed {

@@ -9,7 +9,7 @@ pub(super) enum Kind {
     Scalar,
     /// AVX2, BMI1, BMI2 and AES.
     Avx2,
-    /// These, and AVX-512 F, BW, DQ and VL.
+    /// These, and AVX-512 F, BW, DQ and VL, and VAES.
     Avx512,
 }
 
@@ -39,7 +39,8 @@ impl Kind {
         let has_avx512 = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl");
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("vaes");
         match self {
             Kind::Scalar => true,
             Kind::Avx2 => has_avx2,

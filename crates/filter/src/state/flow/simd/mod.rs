@@ -6,12 +6,14 @@
 #![allow(unsafe_code)]
 
 mod flow_loop;
+#[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+mod four_rounds;
 mod isa;
 mod multiplied;
 #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
 mod rounds;
 
-pub use flow_loop::{FlowLoop, WireHasher};
+pub use flow_loop::{FlowLoop, FourInet, WireHasher};
 pub use isa::FlowIsa;
 use isa::Kind;
 use multiplied::Multiplied;
@@ -27,7 +29,7 @@ impl FlowIsa {
             Kind::Avx2 => unsafe { rounds::with_avx2(of) },
             #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
             // SAFETY: as above.
-            Kind::Avx512 => unsafe { rounds::with_avx512(of) },
+            Kind::Avx512 => unsafe { four_rounds::with_avx512(of) },
             // None of this kind is made.
             #[cfg(not(all(target_arch = "x86_64", not(fullview_portable))))]
             Kind::Avx2 | Kind::Avx512 => of.run(Multiplied),

@@ -8,9 +8,21 @@ use std::arch::x86_64::*;
 use super::super::ends::{EndParts, WireEnds};
 use super::flow_loop::{FlowLoop, WireHasher, sealed::Sealed};
 
-/// Proof that the processor has AES; made by [`with_avx2`] and [`with_avx512`] alone.
+/// Proof that the processor has AVX2 and AES.
 #[derive(Clone, Copy)]
-struct Rounds(());
+pub(super) struct Rounds(());
+
+impl Rounds {
+    /// The proof.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX2 and AES.
+    #[inline(always)]
+    pub unsafe fn new() -> Rounds {
+        Rounds(())
+    }
+}
 
 /// Runs a loop with AVX2 and AES.
 ///
@@ -19,16 +31,6 @@ struct Rounds(());
 /// The processor has the features.
 #[target_feature(enable = "avx2,bmi1,bmi2,aes")]
 pub(super) unsafe fn with_avx2<L: FlowLoop>(of: L) -> L::Output {
-    of.run(Rounds(()))
-}
-
-/// Runs a loop with AVX-512 and AES.
-///
-/// # Safety
-///
-/// The processor has the features.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,aes")]
-pub(super) unsafe fn with_avx512<L: FlowLoop>(of: L) -> L::Output {
     of.run(Rounds(()))
 }
 
