@@ -23,14 +23,13 @@ pub const BURST: usize = 256;
 /// to a few cache sets and costs a third of the forwarding rate.
 #[repr(C, align(64))]
 pub struct Slot {
-    // Beside the port: both are read at once.
     len: u16,
+    /// What becomes of the packet; for a rejected packet, the reason.
+    pub verdict: Verdict,
     /// The port that received the packet, and after the rewrite the port that will send it.
     pub port: u16,
     /// The same for the interface, by its number in the view.
     pub interface: u16,
-    /// What becomes of the packet; for a rejected packet, the reason.
-    pub verdict: Verdict,
     data: [u8; FRAME_CAPACITY],
 }
 
@@ -44,7 +43,7 @@ impl Slot {
     pub(crate) const FRAME_OFFSET: usize = std::mem::offset_of!(Slot, data);
 
     pub(crate) const EMPTY: Slot =
-        Slot { len: 0, port: 0, interface: 0, verdict: Verdict::Forward, data: [0; FRAME_CAPACITY] };
+        Slot { len: 0, port: 0, verdict: Verdict::Forward, interface: 0, data: [0; FRAME_CAPACITY] };
 
     /// The frame from the destination MAC address on, without the FCS.
     #[inline(always)]

@@ -262,8 +262,6 @@ mod tests {
 
     /// Compares four packets, one of which may be changed, read at once and one by one.
     fn compare<A: PlainDestination>(addrs: [[A; 2]; 4], fault: Option<Fault>) {
-        let mut ours = Ours::to(MAC, PORT);
-        (ours.inet, ours.inet6) = (true, true);
         let mut slots = addrs.map(|addrs| slot(&frame(addrs), PORT));
         if let Some((of, (at, bits), longer, is_of_other_port)) = fault {
             let length = slots[of].frame_len().saturating_add_signed(longer.into());
@@ -271,6 +269,12 @@ mod tests {
             slots[of].head_mut()[at] ^= bits;
             slots[of].port += u16::from(is_of_other_port);
         }
+        compare_slots::<A>(&slots);
+    }
+
+    fn compare_slots<A: PlainDestination>(slots: &[Slot; 4]) {
+        let mut ours = Ours::to(MAC, PORT);
+        (ours.inet, ours.inet6) = (true, true);
         let one_by_one = slots.each_ref().map(|slot| A::of(slot, &ours).filter(|_| slot.port == PORT));
         let all = one_by_one.iter().all(Option::is_some).then(|| one_by_one.map(Option::unwrap));
         for isa in ParserIsa::available() {
@@ -295,6 +299,23 @@ mod tests {
         #[test]
         fn four_inet6_packets_are_read_as_one_by_one(addrs in any::<[[u128; 2]; 4]>(), fault in fault()) {
             compare(addrs, fault);
+        }
+    }
+
+    /// The checksum is right, so only the length is wrong.
+    #[test]
+    fn four_packets_with_any_total_length_are_read_as_one_by_one() {
+        for total in [0, 19, 20, 27, 28, 29, 46, 47, 0x7fff, 0x8000, 0xffff_u16] {
+            for (of, length) in [(0, 42), (1, 60), (2, 61), (3, 33)] {
+                let mut slots = [(); 4].map(|()| slot(&frame([0x0a00_0001_u32; 2]), PORT));
+                let header = &mut slots[of].frame_mut()[ETHERNET..ETHERNET + ipv4::HEADER];
+                header[2..4].copy_from_slice(&total.to_be_bytes());
+                header[10..12].fill(0);
+                let sum = checksum::checksum(header);
+                header[10..12].copy_from_slice(&sum.to_be_bytes());
+                slots[of].set_frame_len(length);
+                compare_slots::<u32>(&slots);
+            }
         }
     }
 

@@ -201,8 +201,12 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         let position = self.keys.destinations.position(at);
         let slot = &*self.packets[position];
         let seen = A::read(slot);
-        let cache = A::cache(self.filter.worker.flows_mut().0);
-        let found = if seen.is_plain { cache.find(hash, &seen.flow) } else { None };
+        let (flows, _) = self.filter.worker.flows_mut();
+        let found = if seen.is_plain { A::cache(flows).find(hash, &seen.flow) } else { None };
+        // An ended entry does not say what its packets become, which their order may depend on.
+        let stamp = found.map(|place| A::cache(flows).route(place).0);
+        let found = found.filter(|_| stamp.is_some_and(|stamp| flows.is_current(stamp)));
+        let cache = A::cache(flows);
         // A segment that is not a plain one may change its states.
         let segment = found.filter(|_| seen.is_segment).and_then(|place| SeenSegment::of(cache, place, slot));
         let known = found.filter(|_| segment.is_some() || !seen.is_segment);

@@ -620,6 +620,22 @@ fn a_state_that_ends_ends_what_is_known_of_translated_packets() {
     assert!(compare(2, 100, 1000, &[known, after, vec![one(back); 3]].concat()) > 2);
 }
 
+/// One direction has ended and is not known any more, the other one is again; what the one may send depends on the other's window.
+#[test]
+fn segments_of_both_directions_are_judged_in_order_where_one_has_ended() {
+    let wide = Sent {
+        kind: Kind::Tcp(Segment { flags: ACK, seq: 2, ack: 1, window: 1000, len: 0 }),
+        ..udp(false, false)
+    };
+    let handshake = [(false, SYN, 0, 0), (true, SYN | ACK, 0, 1), (false, ACK, 1, 1)];
+    let until_known = [(false, ACK, 1, 1), (true, ACK, 1, 1), (false, FIN | ACK, 1, 1), (false, ACK, 2, 1)];
+    let alone = |(back, flags, seq, ack)| one(segment_of(back, flags, seq, ack, 0));
+    let steps = handshake.into_iter().chain(until_known).map(alone).collect();
+    let both = Step::Burst(vec![wide, segment_of(true, ACK, 257, 1, 100)]);
+    let steps = [steps, vec![both]].concat();
+    compare(2, 100, 1000, &translated_ends(steps, [true, false]));
+}
+
 #[test]
 fn segments_that_change_or_contradict_a_connection_meet_its_states() {
     let begun = [connect(), exchange(4)].concat();

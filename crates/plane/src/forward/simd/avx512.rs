@@ -52,13 +52,9 @@ fn inet(packets: [&Slot; 4], ours: &Ours) -> Option<[u32; 4]> {
     let (frames, headers) = (lanes::<0>(heads), lanes::<{ ETHERNET + 4 }>(heads));
     let (totals, lengths) = (totals_of(heads), lengths_of(packets));
     let wrong = _mm512_or_si512(other_start(frames, ours, PLAIN_INET), suspects(headers));
-    let wrong_words = _mm_ternarylogic_epi32::<OR>(
-        unverified(frames, headers, totals),
-        other_port(lengths, ours),
-        wrong_totals(totals, lengths),
-    );
+    let wrong_words = _mm_or_si128(unverified(frames, headers, totals), wrong_totals(totals, lengths));
     let wrong = _mm512_or_si512(wrong, _mm512_zextsi128_si512(wrong_words));
-    if _mm512_test_epi32_mask(wrong, wrong) != 0 {
+    if (_mm512_test_epi32_mask(wrong, wrong) != 0) | is_other_port(packets, ours) {
         return None;
     }
     let in_order = _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
@@ -140,8 +136,7 @@ fn suspects(headers: __m512i) -> __m512i {
 fn wrong_totals(totals: __m128i, lengths: __m128i) -> __m128i {
     let in_order = _mm_setr_epi8(1, 0, -1, -1, 5, 4, -1, -1, 9, 8, -1, -1, 13, 12, -1, -1);
     let totals = _mm_shuffle_epi8(totals, in_order);
-    let frames = _mm_and_si128(lengths, _mm_set1_epi32(0xffff));
-    let too_long = _mm_subs_epu16(_mm_adds_epu16(totals, _mm_set1_epi32(ETHERNET as i32)), frames);
+    let too_long = _mm_subs_epu16(_mm_adds_epu16(totals, _mm_set1_epi32(ETHERNET as i32)), lengths);
     let too_short = _mm_subs_epu16(_mm_set1_epi32(ipv4::HEADER as i32), totals);
     _mm_or_si128(too_long, too_short)
 }
@@ -167,8 +162,7 @@ fn inet6(packets: [&Slot; 4], ours: &Ours) -> Option<[u128; 4]> {
         first_bytes,
         _mm512_zextsi256_si512(wrong_middle(heads, lengths)),
     );
-    let wrong = _mm512_or_si512(wrong, _mm512_zextsi128_si512(other_port(lengths, ours)));
-    if _mm512_test_epi32_mask(wrong, wrong) != 0 {
+    if (_mm512_test_epi32_mask(wrong, wrong) != 0) | is_other_port(packets, ours) {
         return None;
     }
     let in_order = four_times(0x0001_0203_0405_0607_0809_0a0b_0c0d_0e0f);
@@ -181,7 +175,7 @@ fn inet6(packets: [&Slot; 4], ours: &Ours) -> Option<[u128; 4]> {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 #[inline]
 fn wrong_middle(heads: Heads<'_>, lengths: __m128i) -> __m256i {
-    /// The payload's length, next header and hop limit, and the first two bytes of the source.
+    /// The rest of the flow label, the payload's length, next header and hop limit, and the first two bytes of the source.
     const MIDDLE: Field<8> = Field(ETHERNET + 2);
     /// a | (b & c)
     const OR_OF_THESE: i32 = 0xf8;
@@ -190,7 +184,7 @@ fn wrong_middle(heads: Heads<'_>, lengths: __m128i) -> __m256i {
     let payload = _mm256_set_epi64x(0x0a0b, 0x0203, 0x0a0b, 0x0203);
     let others = _mm256_set1_epi64x(0x8080_8080_8080_0000_u64 as i64);
     let payloads = _mm256_shuffle_epi8(middles, _mm256_or_si256(payload, others));
-    let frames = _mm256_cvtepu32_epi64(_mm_and_si128(lengths, _mm_set1_epi32(0xffff)));
+    let frames = _mm256_cvtepu32_epi64(lengths);
     let headers = _mm256_set1_epi64x((ETHERNET + ipv6::HEADER) as i64);
     let too_long = _mm256_subs_epu16(_mm256_adds_epu16(payloads, headers), frames);
     let suspects = _mm512_castsi512_si256(few(_mm512_castsi256_si512(middles)));
@@ -208,19 +202,18 @@ fn few(bytes: __m512i) -> __m512i {
 /// a | b | c
 const OR: i32 = 0xfe;
 
-/// The length of each frame, and in the upper half of the word its port.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn lengths_of([a, b, c, d]: [&Slot; 4]) -> __m128i {
-    let both = |of: &Slot| (of.frame_len() as u32 | u32::from(of.port) << 16) as i32;
-    _mm_setr_epi32(both(a), both(b), both(c), both(d))
+/// Whether any packet is from another port.
+#[inline(always)]
+fn is_other_port([a, b, c, d]: [&Slot; 4], ours: &Ours) -> bool {
+    (a.port ^ ours.port) | (b.port ^ ours.port) | (c.port ^ ours.port) | (d.port ^ ours.port) != 0
 }
 
-/// Nonzero where a packet is from another port.
-#[target_feature(enable = "avx512f,avx512vl")]
+/// The length of each frame. It is read alone, as it was just written: one load of what two stores wrote waits for the cache.
+#[target_feature(enable = "sse4.1")]
 #[inline]
-fn other_port(lengths: __m128i, ours: &Ours) -> __m128i {
-    _mm_srli_epi32::<16>(_mm_xor_si128(lengths, _mm_set1_epi32(i32::from(ours.port) << 16)))
+fn lengths_of([a, b, c, d]: [&Slot; 4]) -> __m128i {
+    let length = |of: &Slot| of.frame_len() as i32;
+    _mm_setr_epi32(length(a), length(b), length(c), length(d))
 }
 
 /// Sixteen bytes of each head, from this offset on.

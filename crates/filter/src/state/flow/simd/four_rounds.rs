@@ -72,7 +72,6 @@ fn four_inet(keys: &[u64; 4], starts: [&IpStart; 4], interfaces: [u16; 4], packe
     const ALL_BUT_INTERFACE: u128 = u128::MAX >> 16;
     let heads =
         lanes([part::<0>(starts[0]), part::<0>(starts[1]), part::<0>(starts[2]), part::<0>(starts[3])]);
-    // The second length of a header, with the first byte of what is counted.
     let lengths = _mm512_shuffle_epi8(heads, four_times(LENGTH_OF_INET));
     if is_any_set(_mm512_ternarylogic_epi64::<OR>(
         options_or_fragments(heads),
@@ -99,6 +98,7 @@ fn four_inet(keys: &[u64; 4], starts: [&IpStart; 4], interfaces: [u16; 4], packe
     Some(FourInet { flows, counted })
 }
 
+/// Where the total length stands, as a number of sixteen bits.
 const LENGTH_OF_INET: u128 = u128::MAX << 16 | 0x0203;
 
 /// Nonzero where a header has options, or is of a fragment.
