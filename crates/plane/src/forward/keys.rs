@@ -64,16 +64,16 @@ pub(super) struct FamilyKeys<A: Address> {
 }
 
 /// Positions of packets in a burst.
-pub(super) struct BurstPositions {
+pub(super) struct BurstPositions<const ROOM: usize = BURST> {
     len: usize,
-    positions: [u8; BURST],
+    positions: [u8; ROOM],
 }
 
 // A position in a burst is one byte.
 const _: () = assert!(BURST <= 256);
 
-impl BurstPositions {
-    pub const NONE: BurstPositions = BurstPositions { len: 0, positions: [0; BURST] };
+impl<const ROOM: usize> BurstPositions<ROOM> {
+    pub const NONE: BurstPositions<ROOM> = BurstPositions { len: 0, positions: [0; ROOM] };
 
     pub fn clear(&mut self) {
         self.len = 0;
@@ -87,11 +87,11 @@ impl BurstPositions {
         usize::from(self.positions[at])
     }
 
-    /// Adds a position, at most [`BURST`] in a burst, and returns how many there were before.
+    /// Adds a position, at most as many as there is room for, and returns how many there were before.
     #[inline(always)]
     pub fn push(&mut self, position: usize) -> usize {
         // The remainder always equals the length; it lets the compiler leave out the bounds check.
-        let at = self.len % BURST;
+        let at = self.len % ROOM;
         self.positions[at] = position as u8;
         self.len += 1;
         at
@@ -273,7 +273,7 @@ impl<A: Address> LookupBatch<A> {
     /// Moves packets behind the others, which stay in order. Returns how many those are.
     #[cold]
     fn move_back(&mut self, moves: impl Fn(usize) -> bool) -> usize {
-        let (mut hidden, mut hops) = (BurstPositions::NONE, [NextHop::NONE; BURST]);
+        let (mut hidden, mut hops) = (<BurstPositions>::NONE, [NextHop::NONE; BURST]);
         let mut seen = 0;
         for at in 0..self.positions.len {
             let position = self.positions.get(at);

@@ -13,10 +13,11 @@ use fullview_filter::state::flow::{
 };
 use fullview_table::NextHop;
 
+use super::flow_places::{FlowPlaces, UNKNOWN};
 use super::flow_set::{FlowSet, KnownMarks};
 use super::keys::{FamilyKeys, LookupBatch, TableKeys};
 use super::seen_segments::SeenSegments;
-use super::take_flows::{COUNTED, FlowBatch, FlowFilter, KnownPackets, SoughtFlows, UNKNOWN};
+use super::take_flows::{FlowBatch, FlowFilter, KnownPackets, SoughtFlows};
 use super::take_segments::{take_segments, touch_states};
 use super::translations::Translations;
 use super::wire_flow::WireFamily;
@@ -41,8 +42,7 @@ pub(super) struct Candidate {
 pub(super) struct KnownFlows {
     /// For each table: IPv4 and IPv6.
     routes: Vec<[RoutesNow; 2]>,
-    /// The place in the cache of the packet at each position of the burst, or [`COUNTED`], or [`UNKNOWN`].
-    places: Box<[u32; BURST]>,
+    places: FlowPlaces,
     sought: (SoughtFlows<InetAddresses>, SoughtFlows<Inet6Addresses>),
     seen: SeenSegments,
     /// In the order of the packets that leave.
@@ -55,7 +55,7 @@ impl KnownFlows {
         let nothing = Candidate { entering: PassTrace::START, next_hop: NextHop::NONE, table: 0 };
         KnownFlows {
             routes: Vec::new(),
-            places: Box::new([UNKNOWN; BURST]),
+            places: FlowPlaces::new(),
             sought: (SoughtFlows::new(), SoughtFlows::new()),
             seen: SeenSegments::new(),
             candidates: Box::new([nothing; BURST]),
@@ -86,7 +86,7 @@ impl KnownFlows {
         translations: &mut Translations,
     ) -> bool {
         filter.worker.flows_mut().0.begin_burst();
-        self.places[..packets.len()].fill(COUNTED);
+        self.places.begin(packets.len());
         self.seen.clear();
         let (mut taken, mut all) = (KnownPackets::default(), 0);
         for (table, routes) in tables.iter_mut().zip(&mut self.routes) {
@@ -115,8 +115,8 @@ impl KnownFlows {
                 table.inet6.destinations.hide_all();
                 continue;
             }
-            table.inet.destinations.hide(|position| self.places[position] != UNKNOWN);
-            table.inet6.destinations.hide(|position| self.places[position] != UNKNOWN);
+            table.inet.destinations.hide(|position| self.places.get(position) != UNKNOWN);
+            table.inet6.destinations.hide(|position| self.places.get(position) != UNKNOWN);
         }
         known < all
     }
@@ -130,7 +130,7 @@ impl KnownFlows {
         packets: &mut [Packet<'_>],
         translations: &mut Translations,
     ) {
-        let (places, flows) = (&*self.places, worker.flows_mut().0);
+        let (places, flows) = (&self.places, worker.flows_mut().0);
         for TableKeys { inet, inet6 } in tables {
             translate::<InetAddresses>(places, flows, &inet.destinations, packets, translations);
             translate::<Inet6Addresses>(places, flows, &inet6.destinations, packets, translations);
@@ -182,7 +182,7 @@ impl KnownFlows {
         tables: &[TableKeys],
         packets: &[Packet<'_>],
     ) -> usize {
-        let (mut taken, places) = (0, &mut *self.places);
+        let (mut taken, places) = (0, &mut self.places);
         for TableKeys { inet, inet6 } in tables {
             taken += take_back::<InetAddresses>(judged, places, worker, &inet.destinations, packets);
             taken += take_back::<Inet6Addresses>(judged, places, worker, &inet6.destinations, packets);
@@ -198,7 +198,7 @@ impl KnownFlows {
         tables: &mut [TableKeys],
         judged: &mut FlowSet,
     ) -> usize {
-        let (mut left, places, seen) = (0, &mut *self.places, &self.seen);
+        let (mut left, places, seen) = (0, &mut self.places, &self.seen);
         seen.iter().for_each(|segment| judged.note_segment(segment.marks.between));
         for TableKeys { inet, inet6 } in &*tables {
             touch_states::<InetAddresses>(places, filter.worker, &inet.destinations, seen);
@@ -268,7 +268,7 @@ impl RoutesNow {
     /// Gives the packets of known flows except TCP their next hops.
     fn take<A: WireFamily>(
         &mut self,
-        places: &mut [u32; BURST],
+        places: &mut FlowPlaces,
         filter: &mut FlowFilter<'_>,
         keys: &mut FamilyKeys<A::Key>,
         packets: &[Packet<'_>],
@@ -288,7 +288,7 @@ impl RoutesNow {
             self.time = FlowTime { now, moment: flows.new_stamp(), ..self.time };
         }
         if A::cache(flows).is_empty() {
-            keys.destinations.positions().for_each(|position| places[position] = UNKNOWN);
+            keys.destinations.positions().for_each(|position| places.set(position, UNKNOWN));
             return KnownPackets::default();
         }
         FlowBatch { places, filter, keys, packets, seen, time: self.time, sought }.take()
@@ -298,11 +298,11 @@ impl RoutesNow {
 fn add_judged<A: WireFamily>(
     judged: &mut FlowSet,
     worker: &FilterWorker,
-    places: &[u32; BURST],
+    places: &FlowPlaces,
     batch: &LookupBatch<A::Key>,
     packets: &[Packet<'_>],
 ) {
-    for position in batch.positions().filter(|position| places[*position] == UNKNOWN) {
+    for position in batch.positions().filter(|position| places.get(*position) == UNKNOWN) {
         judged.add::<A>(packets[position]);
         let between = worker.between(&A::read(packets[position]).flow);
         between.into_iter().for_each(|flow| judged.add_flow(flow.marks()));
@@ -310,7 +310,7 @@ fn add_judged<A: WireFamily>(
 }
 
 fn translate<A: WireFamily>(
-    places: &[u32; BURST],
+    places: &FlowPlaces,
     flows: &mut FlowCaches,
     batch: &LookupBatch<A::Key>,
     packets: &mut [Packet<'_>],
@@ -319,7 +319,7 @@ fn translate<A: WireFamily>(
     let cache = A::cache(flows);
     for position in batch.positions() {
         // Those that are just counted, or that are of no known flow, have no entry's place.
-        let place = places[position % BURST] as usize;
+        let place = places.get(position) as usize;
         if let Some(translation) = cache.translation(place) {
             translations.translate_known(position, packets[position], (cache.flow(place), translation));
         }
@@ -328,14 +328,14 @@ fn translate<A: WireFamily>(
 
 fn take_back<A: WireFamily>(
     judged: &FlowSet,
-    places: &mut [u32; BURST],
+    places: &mut FlowPlaces,
     worker: &mut FilterWorker,
     batch: &LookupBatch<A::Key>,
     packets: &[Packet<'_>],
 ) -> usize {
     let mut taken = 0;
     for position in batch.positions() {
-        let (place, seen) = (places[position], A::read(packets[position]));
+        let (place, seen) = (places.get(position), A::read(packets[position]));
         // Segments were not counted yet.
         if place == UNKNOWN || seen.is_segment {
             continue;
@@ -344,7 +344,7 @@ fn take_back<A: WireFamily>(
         if KnownMarks::of(cache, place, &seen.flow).any(|marks| judged.contains(marks)) {
             let entry = cache.find(cache.hash(&seen.flow), &seen.flow);
             entry.into_iter().for_each(|entry| worker.take_back::<A>(entry, seen.length));
-            places[position] = UNKNOWN;
+            places.set(position, UNKNOWN);
             taken += 1;
         }
     }

@@ -40,6 +40,7 @@ mod filter;
 mod filter_link;
 mod filter_piece;
 mod flow;
+mod flow_places;
 mod flow_set;
 mod keys;
 mod known_flows;

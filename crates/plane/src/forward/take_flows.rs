@@ -15,21 +15,20 @@ use fullview_filter::state::flow::{
 };
 use fullview_table::{NextHop, prefetch_value};
 
+use super::flow_places::{FlowPlaces, UNKNOWN};
 use super::keys::{BurstPositions, FamilyKeys};
 use super::seen_segments::{SeenSegment, SeenSegments};
 use super::wire_flow::WireFamily;
-use crate::burst::{BURST, Packet, Slot};
+use crate::burst::{Packet, Slot};
 use crate::filter_time::step_of;
 use crate::kernel_flows::{FlowSharing, KnownFlow};
 use crate::view::View;
 
-/// The place of a packet whose flow is not known.
-pub(super) const UNKNOWN: u32 = u32::MAX;
-/// Instead of the place of a packet that is counted already.
-pub(super) const COUNTED: u32 = u32::MAX - 1;
-
 /// For so many packets at once the memory of their flows is requested.
 const STEP: usize = 32;
+
+/// Packets of one step whose states have to be asked.
+type PutOff = BurstPositions<STEP>;
 
 /// The filter, as far as known flows need it.
 pub(super) struct FlowFilter<'f> {
@@ -95,8 +94,8 @@ impl<A: FamilyFlows> SoughtFlows<A> {
 
 /// The packets of one family and table, and what is found out about them.
 pub(super) struct FlowBatch<'b, 'f, 'p, A: WireFamily> {
-    /// Where the flows are, by the packets' positions: at first [`COUNTED`].
-    pub places: &'b mut [u32; BURST],
+    /// Where the flows are.
+    pub places: &'b mut FlowPlaces,
     pub filter: &'b mut FlowFilter<'f>,
     pub keys: &'b mut FamilyKeys<A::Key>,
     pub packets: &'b [Packet<'p>],
@@ -113,7 +112,7 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         let len = self.keys.destinations.len();
         let (mut known, mut run) =
             (KnownPackets::default(), Run { list: self.sought.list, ..Run::default() });
-        let mut put_off = BurstPositions::NONE;
+        let mut put_off = PutOff::NONE;
         for first in (0..len).step_by(STEP) {
             let step = first..len.min(first + STEP);
             self.find(step.clone());
@@ -136,7 +135,7 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
     }
 
     /// Counts the packets of known flows, except those whose states have to be asked.
-    fn count(&mut self, step: Range<usize>, run: &mut Run, put_off: &mut BurstPositions) -> KnownPackets {
+    fn count(&mut self, step: Range<usize>, run: &mut Run, put_off: &mut PutOff) -> KnownPackets {
         let isa = A::cache(self.filter.worker.flows_mut().0).finder().isa();
         isa.run(Count { batch: self, step, run, put_off })
     }
@@ -161,7 +160,7 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         let cache = A::cache(self.filter.worker.flows_mut().0);
         let sum = cache.count_translated_run(packets, (self.time.moment, run.list), |place, translation| {
             prefetch_value(translation);
-            positions.next().into_iter().for_each(|position| places[usize::from(*position)] = place as u32);
+            positions.next().into_iter().for_each(|position| places.set((*position).into(), place as u32));
         });
         run.add(sum)
     }
@@ -180,7 +179,7 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
             let Some(segment) = SeenSegment::of(cache, place, packets[position]) else { return false };
             is_translated |= segment.marks.is_translated();
             seen.add(position, segment);
-            places[position] = place as u32;
+            places.set(position, place as u32);
             true
         };
         let all = cache.find_run(self.sought.flows[at - step.start..].iter(), self.time.moment, found);
@@ -196,7 +195,7 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         at: usize,
         hash: FlowHash,
         run: &mut Run,
-        put_off: &mut BurstPositions,
+        put_off: &mut PutOff,
     ) -> KnownPackets {
         let position = self.keys.destinations.position(at);
         let slot = &*self.packets[position];
@@ -210,7 +209,7 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
         // A segment that is not a plain one may change its states.
         let segment = found.filter(|_| seen.is_segment).and_then(|place| SeenSegment::of(cache, place, slot));
         let known = found.filter(|_| segment.is_some() || !seen.is_segment);
-        self.places[position] = known.map_or(UNKNOWN, |place| place as u32);
+        self.places.set(position, known.map_or(UNKNOWN, |place| place as u32));
         let Some(place) = known else { return KnownPackets::default() };
         let is_translated = cache.translation(place).is_some();
         if let Some(segment) = segment {
@@ -234,18 +233,18 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
 
     /// Counts the packets whose states are alive.
     #[cold]
-    fn renew(&mut self, run: &mut Run, put_off: &BurstPositions) -> usize {
-        let places = put_off.iter().map(|at| self.places[self.keys.destinations.position(at)] as usize);
+    fn renew(&mut self, run: &mut Run, put_off: &PutOff) -> usize {
+        let places = put_off.iter().map(|at| self.places.get(self.keys.destinations.position(at)) as usize);
         self.filter.worker.touch_states_of::<A>(places);
         let (mut known, time) = (0, self.time);
         for at in put_off.iter() {
             let position = self.keys.destinations.position(at);
-            let place = self.places[position] as usize;
+            let place = self.places.get(position) as usize;
             let addr = destination::<A>(self.filter.worker, place, self.keys.destinations.addr(at));
             let (renews, FlowFilter { rules, worker, .. }) = (self.filter.renews(), &mut *self.filter);
             let next_hop = || renews.then(|| self.keys.find(addr).0);
             if !may_renew_flow::<A>(rules, worker, place, time, next_hop) {
-                self.places[position] = UNKNOWN;
+                self.places.set(position, UNKNOWN);
                 continue;
             }
             renew_flow::<A>(worker, place, time);
@@ -316,7 +315,7 @@ struct Count<'c, 'b, 'f, 'p, A: WireFamily> {
     batch: &'c mut FlowBatch<'b, 'f, 'p, A>,
     step: Range<usize>,
     run: &'c mut Run,
-    put_off: &'c mut BurstPositions,
+    put_off: &'c mut PutOff,
 }
 
 impl<A: WireFamily> FlowLoop for Count<'_, '_, '_, '_, A> {

@@ -7,28 +7,29 @@ use fullview_filter::state::FilterWorker;
 use fullview_filter::state::flow::FlowTime;
 use fullview_table::NextHop;
 
+use super::flow_places::{FlowPlaces, UNKNOWN};
 use super::flow_set::FlowSet;
 use super::keys::{FamilyKeys, LookupBatch};
 use super::seen_segments::{SeenSegment, SeenSegments};
-use super::take_flows::{FlowFilter, Run, UNKNOWN, destination};
+use super::take_flows::{FlowFilter, Run, destination};
 use super::wire_flow::WireFamily;
 use crate::burst::BURST;
 
 /// Reads the states of segments, so that the processor fetches all lines at once.
 pub(super) fn touch_states<A: WireFamily>(
-    places: &[u32; BURST],
+    places: &FlowPlaces,
     worker: &mut FilterWorker,
     batch: &LookupBatch<A::Key>,
     seen: &SeenSegments,
 ) {
     let segments = batch.positions().filter(|position| seen.get(*position).is_some());
-    worker.touch_states_of::<A>(segments.map(|position| places[position % BURST] as usize));
+    worker.touch_states_of::<A>(segments.map(|position| places.get(position) as usize));
 }
 
 /// Follows the segments of known flows, counts them, and gives them their next hops. Leaves others to the rules, adds their
 /// flows to those that are `judged`, and returns how many they are.
 pub(super) fn take_segments<A: WireFamily>(
-    places: &mut [u32; BURST],
+    places: &mut FlowPlaces,
     filter: &mut FlowFilter<'_>,
     keys: &mut FamilyKeys<A::Key>,
     time: FlowTime,
@@ -39,10 +40,10 @@ pub(super) fn take_segments<A: WireFamily>(
     for at in 0..keys.destinations.len() {
         let position = keys.destinations.position(at) % BURST;
         let Some(SeenSegment { segment, length, marks }) = seen.get(position) else { continue };
-        let place = places[position] as usize;
+        let place = places.get(position) as usize;
         let is_judged = marks.any(|marks| judged.depends_on_order(marks));
         if is_judged || !follow::<A>(filter, keys, (at, place), time, segment) {
-            places[position] = UNKNOWN;
+            places.set(position, UNKNOWN);
             marks.all().for_each(|marks| judged.add_flow(marks));
             left += 1;
             continue;
