@@ -1,7 +1,8 @@
-//! What the filter costs the loop: `cargo run --release -p fullview-plane --example known_flows [FLOWS [MILLISECONDS]]` prints
+//! What the filter costs the loop: `cargo run --release -p fullview-plane --example known_flows [FLOWS [MILLISECONDS [CASE]]]` prints
 //! nanoseconds a packet for writing the frames of flows, of UDP and then of TCP, and forwarding them in bursts of 64: without a
 //! filter; with one rule, which keeps states or not, with and without known flows, and these with and without vectors; and with
-//! one that gives all sources another address. The cases take turns of one or more milliseconds, and the medians count.
+//! one that gives all sources another address. The cases, or the only one, take turns of one or more milliseconds, and the medians
+//! count.
 #![allow(clippy::unwrap_used)]
 
 use std::time::{Duration, Instant};
@@ -34,6 +35,7 @@ const OURS: Mac = Mac([2, 0, 0, 0, 0, 2]);
 fn main() {
     let flows: u32 = std::env::args().nth(1).map_or(5000, |flows| flows.parse().unwrap());
     let turn_of = std::env::args().nth(2).map_or(1, |length| length.parse().unwrap());
+    let only = std::env::args().nth(3);
     for (family, frames, before) in [
         ("IPv4", frames(flows, inet), Vec::new()),
         ("IPv6", frames(flows, inet6), Vec::new()),
@@ -55,13 +57,16 @@ fn main() {
         ];
         // The answers of the handshakes are to untranslated addresses.
         let cases = if before.is_empty() { &mut cases[..] } else { &mut cases[..TRANSLATED] };
+        let is_asked =
+            |(name, ..): &&mut (&str, Forwarder, Vec<f64>)| only.as_deref().is_none_or(|only| only == *name);
+        let mut cases: Vec<_> = cases.iter_mut().filter(is_asked).collect();
         let mut arena = Arena::new(SLOTS);
         let mut packets: Vec<Packet<'_>> = arena.packets().collect();
-        for (_, forwarder, _) in &mut *cases {
+        for (_, forwarder, _) in &mut cases {
             before.chunks(BURST).for_each(|frames| pass(forwarder, frames, &mut packets));
         }
         for _ in 0..TURNS {
-            for (_, forwarder, times) in &mut *cases {
+            for (_, forwarder, times) in &mut cases {
                 times.push(turn(forwarder, &frames, &mut packets, Duration::from_millis(turn_of)));
             }
         }

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use super::keys::{BurstPositions, LookupBatch};
 use super::martian;
-use super::plain_packet::{Ours, PLAIN_INET, PLAIN_INET6};
+use super::plain_packet::{FrameKind, Ours, PLAIN_INET, PLAIN_INET6};
 use super::simd::{FourHeaders, HeaderLoop, ParserIsa};
 use super::stage_state::StageState;
 use crate::burst::{Packet, Slot};
@@ -40,8 +40,8 @@ pub(super) fn read(state: &mut StageState, view: &View, packets: &mut [Packet<'_
         let table = &mut state.tables[usize::from(ingress.table)];
         let batches = (&mut *table.inet.destinations, &mut *table.inet6.destinations);
         let packets = &mut packets[position..end];
-        let port = (ingress, state.isa);
-        let (read, plain) = gather(port, packets, position, batches, &mut state.exceptions);
+        let gather = if state.isa == ParserIsa::SCALAR { gather::<false> } else { gather::<true> };
+        let (read, plain) = gather((ingress, state.isa), packets, position, batches, &mut state.exceptions);
         state.counters.add_received(ingress.interface, plain);
         if state.prefetches {
             table.prefetch_added();
@@ -54,9 +54,10 @@ pub(super) fn read(state: &mut StageState, view: &View, packets: &mut [Packet<'_
 /// `first` is the position of the first one. Returns how many packets were read, and the traffic of the plain ones.
 ///
 /// Other packets are put off as exceptions, so that the loops call no function. It is a function of its own, so that
-/// the compiler knows that packets and batches do not overlap.
+/// the compiler knows that packets and batches do not overlap; and another one with `FOURS`, since the loops of plain code are
+/// slower beside those that read four packets at once.
 #[inline(never)]
-fn gather(
+fn gather<const FOURS: bool>(
     (ingress, isa): (&PortIngress, ParserIsa),
     packets: &mut [Packet<'_>],
     first: usize,
@@ -73,8 +74,8 @@ fn gather(
         let is_inet6 = PLAIN_INET6.is_of(packet);
         let (rest, at) = (&mut packets[read..], first + read);
         let run = match is_inet6 {
-            true => run(rest, at, (&ours, isa), inet6),
-            false => run(rest, at, (&ours, isa), inet),
+            true => run::<FOURS, _>(rest, at, (&ours, isa), inet6),
+            false => run::<FOURS, _>(rest, at, (&ours, isa), inet),
         };
         if run.packets == 0 {
             packets[read].interface = ours.interface;
@@ -90,23 +91,26 @@ fn gather(
 /// Adds the destinations of the first packets as long as they are plain ones of one family, so that the loop needs few
 /// registers. Returns their traffic.
 #[inline(always)]
-fn run<A: PlainDestination>(
+fn run<const FOURS: bool, A: PlainDestination>(
     packets: &mut [Packet<'_>],
     first: usize,
     (ours, isa): (&Ours, ParserIsa),
     batch: &mut LookupBatch<A>,
 ) -> Traffic {
-    let fours = Fours { packets: &mut *packets, first, ours: *ours, batch: &mut *batch };
-    let mut traffic = isa.run(fours);
-    let read = traffic.packets as usize;
+    let (before, mut bytes) = (batch.len(), 0);
+    // Where the family changes often, to try four at once would cost more than it gains.
+    let are_alike = |four: &[Packet<'_>; 4]| four.iter().all(|packet| A::KIND.is_of(packet));
+    if FOURS && packets.first_chunk().is_some_and(are_alike) {
+        bytes = isa.run(Fours { packets: &mut *packets, first, ours: *ours, batch: &mut *batch });
+    }
+    let read = batch.len() - before;
     for (position, packet) in (first + read..).zip(&mut packets[read..]) {
         let Some(addr) = A::of(packet, ours).filter(|_| packet.port == ours.port) else { break };
         packet.interface = ours.interface;
         batch.push(addr, position);
-        traffic.packets += 1;
-        traffic.bytes += packet.frame_len() as u64;
+        bytes += packet.frame_len() as u64;
     }
-    traffic
+    Traffic { packets: (batch.len() - before) as u64, bytes }
 }
 
 /// The first packets, which are read four at a time as long as all four are plain ones.
@@ -118,28 +122,29 @@ struct Fours<'r, 'p, A> {
 }
 
 impl<A: PlainDestination> HeaderLoop for Fours<'_, '_, A> {
-    type Output = Traffic;
+    /// The bytes of the packets.
+    type Output = u64;
 
     #[inline(always)]
-    fn run(self, headers: impl FourHeaders) -> Traffic {
+    fn run(self, headers: impl FourHeaders) -> u64 {
         let Fours { packets, first, ours, batch } = self;
-        let mut plain = Traffic::default();
+        let (mut read, mut bytes) = (0, 0);
         if !A::is_forwarded(&ours) {
-            return plain;
+            return 0;
         }
         for (four, (positions, addrs)) in packets.as_chunks_mut().0.iter_mut().zip(batch.room()) {
             let [a, b, c, d] = four.each_mut().map(|packet| &mut **packet);
-            let Some(read) = A::of_four(headers, [a, b, c, d], &ours) else { break };
-            *addrs = read;
-            *positions = four_from(first + plain.packets as usize);
+            let Some(found) = A::of_four(headers, [a, b, c, d], &ours) else { break };
+            *addrs = found;
+            *positions = four_from(first + read);
             for packet in [a, b, c, d] {
                 packet.interface = ours.interface;
-                plain.bytes += packet.frame_len() as u64;
+                bytes += packet.frame_len() as u64;
             }
-            plain.packets += 4;
+            read += 4;
         }
-        batch.added(plain.packets as usize);
-        plain
+        batch.added(read);
+        bytes
     }
 }
 
@@ -151,6 +156,9 @@ fn four_from(first: usize) -> [u8; 4] {
 
 /// A destination of plain packets.
 trait PlainDestination: Address {
+    /// What plain packets of its family say that they are.
+    const KIND: FrameKind;
+
     /// Whether packets of its family are forwarded.
     fn is_forwarded(ours: &Ours) -> bool;
 
@@ -164,6 +172,8 @@ trait PlainDestination: Address {
 
 /// Of correct packets without options (RFC 1812, section 5.2.2).
 impl PlainDestination for u32 {
+    const KIND: FrameKind = PLAIN_INET;
+
     #[inline(always)]
     fn is_forwarded(ours: &Ours) -> bool {
         ours.inet
@@ -177,7 +187,7 @@ impl PlainDestination for u32 {
         let lengths = (total >= ipv4::HEADER as i32) & (total <= room);
         let intact = checksum::header_verifies(&INET_HEADER.get(head));
         let plain = !martian::inet_suspect(ip.source(), ip.destination());
-        let is_inet = PLAIN_INET.is_of(packet);
+        let is_inet = Self::KIND.is_of(packet);
         (ours.inet & ours.is_to(head) & is_inet & lengths & intact & plain).then(|| ip.destination())
     }
 
@@ -189,6 +199,8 @@ impl PlainDestination for u32 {
 
 /// Of correct packets (RFC 8200, section 3).
 impl PlainDestination for u128 {
+    const KIND: FrameKind = PLAIN_INET6;
+
     #[inline(always)]
     fn is_forwarded(ours: &Ours) -> bool {
         ours.inet6
@@ -200,7 +212,7 @@ impl PlainDestination for u128 {
         let ip = Ipv6Packet::new_unchecked(&head[ETHERNET..]);
         let whole = ip.total_len() + ETHERNET <= packet.frame_len();
         let plain = !martian::inet6_suspect(ip.source(), ip.destination());
-        let is_inet6 = PLAIN_INET6.is_of(packet);
+        let is_inet6 = Self::KIND.is_of(packet);
         (ours.inet6 & ours.is_to(head) & is_inet6 & whole & plain).then(|| ip.destination())
     }
 
