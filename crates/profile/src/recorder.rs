@@ -11,8 +11,9 @@ use crate::script::{lost, samples};
 use crate::stacks::Stacks;
 use crate::symbols::Symbols;
 
-/// Bytes of the stack that come with a sample, from which callers are found. The stacks of the work are not deep.
-pub const STACK: u32 = 8192;
+/// Bytes of the stack that come with a sample, from which callers are found. The stacks of the work are not deep, but without
+/// optimization functions that use vectors have frames of kilobytes.
+pub const STACK: u32 = 16_384;
 
 /// Stacks of the work, and what speaks for and against them.
 pub struct Profile {
