@@ -170,7 +170,6 @@ impl FlowAddresses for Inet6Addresses {
 
 /// A flow and the interface that its packets come in by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
 pub struct WireFlow<A> {
     pub(super) addresses: A,
     pub(super) ends: WireEnds,

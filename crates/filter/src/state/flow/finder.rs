@@ -29,7 +29,6 @@ impl FlowHash {
 
 /// A packet whose flow is looked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
 pub struct SoughtFlow<A> {
     /// The default, which no packet has, for a packet that is not just counted.
     pub flow: WireFlow<A>,

@@ -8,7 +8,6 @@ pub struct ParserIsa(pub(super) Kind);
 pub(super) enum Kind {
     Scalar,
     /// AVX-512 F, BW, VL and VNNI.
-    #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
     Avx512,
 }
 
@@ -18,21 +17,28 @@ impl ParserIsa {
 
     /// All instruction sets of this processor, the widest last.
     pub fn available() -> Vec<ParserIsa> {
-        #[cfg_attr(not(all(target_arch = "x86_64", not(fullview_portable))), allow(unused_mut))]
-        let mut all = vec![ParserIsa::SCALAR];
-        #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
-        {
-            let has_avx512 = is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("avx512vnni");
-            all.extend(has_avx512.then_some(ParserIsa(Kind::Avx512)));
-        }
-        all
+        let all = [Kind::Scalar, Kind::Avx512];
+        all.into_iter().filter(|kind| kind.is_there()).map(ParserIsa).collect()
     }
 
     /// The widest instruction set of this processor.
     pub fn best() -> ParserIsa {
         ParserIsa::available().pop().unwrap_or(ParserIsa::SCALAR)
+    }
+}
+
+impl Kind {
+    #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+    fn is_there(self) -> bool {
+        let has_avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vnni");
+        self == Kind::Scalar || has_avx512
+    }
+
+    #[cfg(not(all(target_arch = "x86_64", not(fullview_portable))))]
+    fn is_there(self) -> bool {
+        self == Kind::Scalar
     }
 }

@@ -24,6 +24,9 @@ impl ParserIsa {
             #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
             // SAFETY: an instruction set of this kind is made only where the processor was found to have all of it.
             Kind::Avx512 => unsafe { avx512::enter(of) },
+            // None of this kind is made.
+            #[cfg(not(all(target_arch = "x86_64", not(fullview_portable))))]
+            Kind::Avx512 => of.run(OneByOne),
         }
     }
 }
