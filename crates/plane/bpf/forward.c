@@ -187,7 +187,8 @@ struct generation {
 	__u32 leaf_bytes;		/* of dir18: 1 or 2 */
 	__u32 number;			/* 0 or 1; never changes */
 	__u32 last_report;		/* of the process, in TICKS; 0: it makes none */
-	__u32 unused[1017];
+	__u32 namespace;		/* in which link_failures.h notes links, by its inode number; 0: in none */
+	__u32 unused[1016];
 };
 
 struct generation_map {
@@ -1293,6 +1294,8 @@ int forward_skb_observed(struct __sk_buff *skb)
 {
 	return forward_at_tcx(skb, 1);
 }
+
+#include "link_failures.h"
 
 _Static_assert((REASONS & (REASONS - 1)) == 0 && DISCARDED_LIMITED < REASONS, "reasons are masked");
 _Static_assert(DEVICES <= 1 << 16, "a next hop has 16 bits for the key of its device");

@@ -240,18 +240,32 @@ impl ViewLinkFailures {
         ViewLinkFailures { current, failed: Arc::default() }
     }
 
-    /// Notes that the link of an interface has failed, or works again. Interfaces are noted by their names, whether a view
-    /// has them or not.
-    pub fn note(&self, interface: &str, has_failed: bool) {
+    /// Notes that the link of an interface has failed, or works again; returns whether that was not noted yet. Interfaces are
+    /// noted by their names, whether a view has them or not.
+    pub fn note(&self, interface: &str, has_failed: bool) -> bool {
+        let is_new = |failed: &mut BTreeSet<String>| match has_failed {
+            true => failed.insert(interface.to_owned()),
+            false => failed.remove(interface),
+        };
+        self.change(is_new)
+    }
+
+    /// Takes all links for working ones; returns whether any was noted.
+    pub fn forget(&self) -> bool {
+        self.change(|failed| !std::mem::take(failed).is_empty())
+    }
+
+    /// Publishes the current view by other failed links, if `change` says that they are others.
+    fn change(&self, change: impl FnOnce(&mut BTreeSet<String>) -> bool) -> bool {
         // No code that holds the lock panics.
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        match has_failed {
-            true => _ = failed.insert(interface.to_owned()),
-            false => _ = failed.remove(interface),
+        let has_changed = change(&mut failed);
+        if has_changed {
+            let current = self.current.load_full();
+            let origin = current.origin.as_ref().unwrap_or(&current);
+            self.current.store(without_failed(origin, &failed));
         }
-        let current = self.current.load_full();
-        let origin = current.origin.as_ref().unwrap_or(&current);
-        self.current.store(without_failed(origin, &failed));
+        has_changed
     }
 
     fn publish(&self, view: &Arc<View>) {

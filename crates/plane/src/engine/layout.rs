@@ -39,7 +39,7 @@ pub(super) const FAILED: usize = 1 << 12;
 pub(super) const RULE_LIST: usize = 2;
 /// VRFs that an interface can name.
 pub(super) const VRFS: usize = 255;
-/// Words after all others, of which seven are used at most.
+/// Words after all others, of which eight are used at most.
 const REST: usize = 1 << 10;
 
 /// One array of a generation.
@@ -80,6 +80,8 @@ pub(super) const PORT_FACTOR: WordRange = WordRange::after(FLOW_SEED, 2);
 pub(super) const DIR18_LEAF_BYTES: WordRange = WordRange::after(PORT_FACTOR, 1);
 pub(super) const NUMBER: WordRange = WordRange::after(DIR18_LEAF_BYTES, 1);
 pub(super) const LAST_REPORT: WordRange = WordRange::after(NUMBER, 1);
+/// The network namespace in which the program notes links itself.
+pub(super) const NAMESPACE: WordRange = WordRange::after(LAST_REPORT, 1);
 
 /// Bytes of a generation.
 pub(super) const BYTES: usize = 4 * (FLOW_SEED.first + REST);

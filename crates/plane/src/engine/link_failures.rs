@@ -1,10 +1,22 @@
-//! Tells the program which links have failed, before the tables follow.
+//! Tells the program which links have failed, before the tables follow. The thread that hears of it from the kernel notes them.
+//! Where the kernel has type information, a program that runs within it has noted them by then.
 
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::{fs, io};
 
-use super::layout::{FAILED, FAILED_DEVICES};
+use aya::Btf;
+use aya::programs::BtfTracePoint;
+
+use super::error::EngineError;
+use super::layout::{FAILED, FAILED_DEVICES, NAMESPACE};
+use crate::bpf::LoadedObject;
 use crate::port::sys::SharedWords;
+
+/// The program of `bpf/link_failures.h`, and the kernel's tracepoint at which it runs.
+const NOTES: &str = "note_failed_link";
+const EMPTIES_QUEUE: &str = "qdisc_reset";
 
 /// A word for each device, which the program reads when it has chosen a next hop. Any thread may write them at any time, in
 /// both generations: it waits neither for packets nor for the thread that writes the tables.
@@ -27,4 +39,39 @@ impl LinkFailures {
             }
         }
     }
+
+    /// Takes all links for working ones, as some may be of which that is not known.
+    pub fn forget(&self) {
+        let all = self.0.iter().flat_map(|memory| &memory.words()[FAILED_DEVICES.range()]);
+        all.for_each(|place| place.store(0, Ordering::Relaxed));
+    }
+
+    /// Nobody will say any more that a link works again: from now on no program notes any.
+    pub fn end(&self) {
+        self.note_in_namespace(0);
+        self.forget();
+    }
+
+    /// Has failed links of this thread's network namespace noted within the kernel, before it leaves them itself.
+    pub(super) fn note_at_once(&self, loaded: &mut LoadedObject) -> Result<(), EngineError> {
+        let types = Btf::from_sys_fs().map_err(EngineError::Types)?;
+        loaded.program(NOTES, |program: &mut BtfTracePoint| {
+            if program.fd().is_err() {
+                program.load(EMPTIES_QUEUE, &types)?;
+            }
+            program.attach().map(drop)
+        })?;
+        self.note_in_namespace(own_namespace().map_err(EngineError::Namespace)?);
+        Ok(())
+    }
+
+    fn note_in_namespace(&self, number: u32) {
+        let words = self.0.iter().map(|memory| &memory.words()[NAMESPACE.first]);
+        words.for_each(|word| word.store(number, Ordering::Relaxed));
+    }
+}
+
+/// The number by which the kernel tells this thread's network namespace from others.
+fn own_namespace() -> io::Result<u32> {
+    Ok(fs::metadata("/proc/thread-self/ns/net")?.ino() as u32)
 }

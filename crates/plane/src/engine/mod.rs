@@ -216,6 +216,15 @@ impl Engine {
         LinkFailures::new(self.generations.each_ref().map(|generation| Arc::clone(&generation.memory)))
     }
 
+    /// Has failed links of this thread's network namespace noted within the kernel, before it leaves them and reports that, until
+    /// [`LinkFailures::end`]. What works again has to be noted as ever.
+    ///
+    /// # Errors
+    /// Kernels without type information cannot; then only what is noted counts.
+    pub fn note_failures_at_once(&mut self) -> Result<(), EngineError> {
+        self.link_failures().note_at_once(&mut self.loaded)
+    }
+
     fn switch(&mut self) -> Result<usize, EngineError> {
         let Engine { generations: [idle, _], tables, empty, .. } = self;
         let needs = |table| empty.with(table, |images| images.shared().map(|section| section.blocks()));

@@ -3,7 +3,10 @@
 use fullview_plane::engine::XdpReason;
 use fullview_table::{NextHop, Prefix, Rib};
 
-use super::dut::{Became, DEVICE, at_each_hook, count, engine, plan, run, tables};
+use fullview_plane::engine::{Engine, XdpConfig, XdpNextHop};
+use fullview_testnet::{Node, current, eventually, in_namespace, may_load_programs, may_run};
+
+use super::dut::{Became, DEVICE, Hook, at_each_hook, count, engine, neighbor, plan, run, tables};
 use super::frames::frame;
 
 /// A device that shares the place of the failed one.
@@ -33,5 +36,89 @@ fn packets_to_a_failed_link_are_passed_without_a_new_table() {
             }
         }
         assert_eq!(count(&engine).of(XdpReason::LinkFailed), 8);
+    });
+}
+
+/// Devices of a namespace of this test, each the other's peer.
+const DEVICES: [u32; 2] = [1007, 1008];
+
+/// Which of both devices the program forwards to.
+fn forwards_to(engine: &mut Engine) -> [bool; 2] {
+    let program = Hook::Tcx.program(engine);
+    [1, 2].map(|hop| {
+        let sent = frame(0xc000_0201u32, 0xc612_0000 + hop);
+        matches!(run(&program, &sent), Became::Forwarded(_))
+    })
+}
+
+fn make_devices() {
+    let [one, other] = DEVICES;
+    current::ip(&format!("link add name one index {one} type veth peer name other index {other}"));
+    current::ip("link set one up");
+    current::ip("link set other up");
+}
+
+/// A configuration with a next hop by each device.
+fn plan_by_devices() -> XdpConfig {
+    let by = |hop: u16, ifindex: u32| match neighbor(NextHop(hop)) {
+        XdpNextHop::Neighbor { interface, vlan, source, destination, mtu, mtu6, .. } => {
+            let way = XdpNextHop::Neighbor { interface, ifindex, vlan, source, destination, mtu, mtu6 };
+            (NextHop(hop), way)
+        }
+        other => (NextHop(hop), other),
+    };
+    XdpConfig { next_hops: vec![by(1, DEVICES[0]), by(2, DEVICES[1])], ..plan(0) }
+}
+
+fn engine_by_devices() -> Engine {
+    let mut rib = Rib::default();
+    for hop in [1, 2] {
+        rib.announce(Prefix::new(0xc612_0000 + u32::from(hop), 32).unwrap(), NextHop(hop));
+    }
+    engine(&plan_by_devices(), tables(&rib, &Rib::default()))
+}
+
+#[test]
+fn the_kernel_notes_failed_links_itself() {
+    if !may_load_programs() || !may_run(&["tc"]) {
+        return;
+    }
+    in_namespace(|| {
+        make_devices();
+        let mut engine = engine_by_devices();
+        let failures = engine.link_failures();
+        engine.note_failures_at_once().unwrap();
+        assert_eq!(forwards_to(&mut engine), [true, true]);
+        // A link whose queue is replaced has not failed.
+        current::command("tc qdisc add dev one root pfifo");
+        assert_eq!(forwards_to(&mut engine), [true, true]);
+        // One is set down, and the other one loses the carrier.
+        current::ip("link set one down");
+        assert!(!forwards_to(&mut engine)[0]);
+        assert!(eventually(|| forwards_to(&mut engine) == [false, false]));
+        current::ip("link set one up");
+        failures.note(DEVICES[1], false);
+        assert_eq!(forwards_to(&mut engine), [false, true]);
+        failures.forget();
+        assert_eq!(forwards_to(&mut engine), [true, true]);
+        failures.end();
+        current::ip("link set one down");
+        assert_eq!(forwards_to(&mut engine), [true, true]);
+    });
+}
+
+#[test]
+fn the_kernel_notes_no_links_of_other_namespaces() {
+    if !may_load_programs() {
+        return;
+    }
+    in_namespace(|| {
+        make_devices();
+        let mut engine = engine_by_devices();
+        engine.note_failures_at_once().unwrap();
+        let elsewhere = Node::new();
+        elsewhere.run(make_devices);
+        elsewhere.ip("link set one down");
+        assert_eq!(forwards_to(&mut engine), [true, true]);
     });
 }

@@ -1,6 +1,7 @@
 //! Notes failed links at once, in a thread of its own. The router's thread may be busy with a million changes of routes, or
 //! wait until no packet uses the tables before a change; packets to a failed link would be lost meanwhile. From the moment that
-//! the link is noted, the data path leaves them to the kernel, which left the link before it reported that.
+//! the link is noted, the data path leaves them to the kernel, which left the link before it reported that. The program in the kernel
+//! may know of it before this thread; this thread alone says that a link works again.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::AsFd;
@@ -20,8 +21,19 @@ use crate::netlink::socket::{Received, RouteSocket, SocketError};
 use crate::netlink::uapi;
 use crate::route::LinkIndex;
 
-/// Notes that a link has failed, or works again.
-pub type FailureNote = Box<dyn Fn(&Link, bool) + Send>;
+/// Where links are noted.
+pub trait FailureNotes: Send {
+    /// Notes that a link has failed, or that it works, whether it was noted before or not.
+    fn note(&self, link: &Link, has_failed: bool);
+
+    /// Takes all links for working ones, as reports of some were lost.
+    fn forget(&self);
+
+    /// As [`Self::forget`], as there will be no reports any more.
+    fn end(&self) {
+        self.forget();
+    }
+}
 
 /// So many removed links stay noted, until the data path has surely left the older ones.
 const MOST_REMOVED: usize = 64;
@@ -40,7 +52,9 @@ struct AlarmState {
     failed: BTreeMap<LinkIndex, Link>,
     /// Those that were removed since, the oldest first.
     removed: VecDeque<LinkIndex>,
-    note: Option<FailureNote>,
+    notes: Option<Box<dyn FailureNotes>>,
+    /// Whether the thread has ended because of an error.
+    is_over: bool,
 }
 
 impl LinkAlarm {
@@ -58,10 +72,13 @@ impl LinkAlarm {
     }
 
     /// Has failed links noted there from now on, instead of where they were noted before.
-    pub fn note_by(&self, note: FailureNote) {
+    pub fn note_in(&self, notes: Box<dyn FailureNotes>) {
         let mut state = lock(&self.state);
-        state.failed.values().for_each(|link| note(link, true));
-        state.note = Some(note);
+        state.failed.values().for_each(|link| notes.note(link, true));
+        state.notes = Some(notes);
+        if state.is_over {
+            state.end();
+        }
     }
 }
 
@@ -83,7 +100,7 @@ fn watch(mut socket: RouteSocket, state: &Mutex<AlarmState>, stop: &AtomicBool, 
     while !stop.load(Ordering::Relaxed) {
         if let Err(error) = wait_and_receive(&mut socket, state, wakeup) {
             // What is noted would stay noted when the links work again.
-            lock(state).forget();
+            lock(state).end();
             return log::warning(&format!(
                 "the thread that watches links has ended: {error}; failed links are left when the router's thread follows the \
                  kernel"
@@ -137,14 +154,15 @@ impl AlarmState {
         if let Some(noted) = self.failed.remove(&link.index) {
             self.note(&noted, false);
         }
+        // Others may have noted a link that this thread never saw fail.
+        self.note(&link, has_failed);
         if has_failed {
-            self.note(&link, true);
             self.failed.insert(link.index, link);
         }
     }
 
     fn note(&self, link: &Link, has_failed: bool) {
-        self.note.iter().for_each(|note| note(link, has_failed));
+        self.notes.iter().for_each(|notes| notes.note(link, has_failed));
     }
 
     fn remove(&mut self, link: LinkIndex) {
@@ -160,9 +178,14 @@ impl AlarmState {
 
     fn forget(&mut self) {
         self.removed.clear();
-        for link in std::mem::take(&mut self.failed).values() {
-            self.note(link, false);
-        }
+        self.failed.clear();
+        self.notes.iter().for_each(|notes| notes.forget());
+    }
+
+    fn end(&mut self) {
+        self.is_over = true;
+        self.failed.clear();
+        self.notes.iter().for_each(|notes| notes.end());
     }
 }
 
@@ -191,25 +214,37 @@ mod tests {
         }
     }
 
+    type Noted<K> = Arc<Mutex<BTreeSet<K>>>;
+
+    /// Notes what `key` tells of a link.
+    struct NotesInSet<K> {
+        key: fn(&Link) -> K,
+        failed: Noted<K>,
+    }
+
+    impl<K: Ord + Send> FailureNotes for NotesInSet<K> {
+        fn note(&self, link: &Link, has_failed: bool) {
+            let mut failed = self.failed.lock().unwrap();
+            match has_failed {
+                true => failed.insert((self.key)(link)),
+                false => failed.remove(&(self.key)(link)),
+            };
+        }
+
+        fn forget(&self) {
+            self.failed.lock().unwrap().clear();
+        }
+    }
+
     /// A state, and the links that it has noted as failed.
-    fn noted() -> (AlarmState, Arc<Mutex<BTreeSet<LinkIndex>>>) {
+    fn noted() -> (AlarmState, Noted<LinkIndex>) {
         noted_by(|link| link.index)
     }
 
-    fn noted_by<K: Ord + Send + 'static>(
-        key: impl Fn(&Link) -> K + Send + 'static,
-    ) -> (AlarmState, Arc<Mutex<BTreeSet<K>>>) {
-        let failed = Arc::new(Mutex::new(BTreeSet::new()));
-        let noted = Arc::clone(&failed);
-        let note = move |link: &Link, has_failed| {
-            let mut noted = noted.lock().unwrap();
-            if has_failed {
-                noted.insert(key(link))
-            } else {
-                noted.remove(&key(link))
-            };
-        };
-        (AlarmState { note: Some(Box::new(note)), ..AlarmState::default() }, failed)
+    fn noted_by<K: Ord + Send + 'static>(key: fn(&Link) -> K) -> (AlarmState, Noted<K>) {
+        let failed = Noted::default();
+        let notes = Box::new(NotesInSet { key, failed: Arc::clone(&failed) });
+        (AlarmState { notes: Some(notes), ..AlarmState::default() }, failed)
     }
 
     #[test]
@@ -218,6 +253,16 @@ mod tests {
         let links = [link(1, true), link(2, false), link(3, false), link(2, true)];
         links.into_iter().for_each(|link| state.follow(link));
         assert_eq!(*failed.lock().unwrap(), BTreeSet::from([3]));
+        state.forget();
+        assert!(failed.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_link_that_others_noted_is_noted_until_it_works() {
+        let (mut state, failed) = noted();
+        failed.lock().unwrap().extend([1, 2, 3]);
+        [link(1, true), link(2, false)].into_iter().for_each(|link| state.follow(link));
+        assert_eq!(*failed.lock().unwrap(), BTreeSet::from([2, 3]));
         state.forget();
         assert!(failed.lock().unwrap().is_empty());
     }

@@ -1,5 +1,10 @@
 //! The data path of a router that mirrors the kernel and forwards by workers.
 
+use std::sync::Arc;
+
+use fullview_plane::kernel_flows::FlowMemory;
+use fullview_plane::view::ViewLinkFailures;
+
 use super::control_plane::ControlPlane;
 use super::counts::{CountSnapshot, HandOver, PathCounts};
 use super::engine_choice::EngineInUse;
@@ -7,12 +12,13 @@ use super::error::DaemonError;
 use super::followed_ports::FollowedPorts;
 use super::kernel_filter::KernelFilter;
 use super::kernel_source::KernelSource;
-use super::link_alarm::LinkAlarm;
+use super::link_alarm::{FailureNotes, LinkAlarm};
 use super::main_loop::{DataPath, RouterCounts};
 use super::punts::PuntCounts;
 use super::successor::Successor;
 use super::workers::KernelWorkers;
 use crate::events::EventKind;
+use crate::netlink::event::Link;
 
 /// What the log and `show interfaces` say about known flows.
 const SHARES_FLOWS: &str = "a program in the kernel forwards known flows of the filter";
@@ -26,6 +32,33 @@ pub struct WorkerPath {
     _alarm: LinkAlarm,
     /// Why threads forward.
     why: String,
+}
+
+/// Where threads learn of failed links: packets to those are the kernel's.
+struct WorkerNotes {
+    failures: ViewLinkFailures,
+    flows: Option<Arc<FlowMemory>>,
+}
+
+impl WorkerNotes {
+    /// Ends what a program in the kernel knows, after a link was noted: what is shared from now on does not go there.
+    fn end_flows(&self) {
+        self.flows.iter().for_each(|flows| flows.end_generation());
+    }
+}
+
+impl FailureNotes for WorkerNotes {
+    fn note(&self, link: &Link, has_failed: bool) {
+        if self.failures.note(&link.name, has_failed) {
+            self.end_flows();
+        }
+    }
+
+    fn forget(&self) {
+        if self.failures.forget() {
+            self.end_flows();
+        }
+    }
 }
 
 impl WorkerPath {
@@ -44,12 +77,7 @@ impl WorkerPath {
         }
         let (interfaces, ports) = (interfaces.to_vec(), FollowedPorts::default());
         let (alarm, failures) = (LinkAlarm::start()?, plane.mirror.views().link_failures());
-        let flows = workers.flow_memory();
-        alarm.note_by(Box::new(move |link, has_failed| {
-            failures.note(&link.name, has_failed);
-            // After it was noted: what is shared from now on does not go there.
-            flows.iter().for_each(|flows| flows.end_generation());
-        }));
+        alarm.note_in(Box::new(WorkerNotes { failures, flows: workers.flow_memory() }));
         let mut path = WorkerPath { interfaces, workers, ports, filter, _alarm: alarm, why };
         path.follow_ports(plane)?;
         Ok(path)

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use fullview_plane::counters;
 use fullview_plane::engine::{
-    Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, ReportClock, XdpConfig, XdpCounters, XdpDevice,
-    XdpPlace, XdpReason,
+    Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, LinkFailures, ReportClock, XdpConfig, XdpCounters,
+    XdpDevice, XdpPlace, XdpReason,
 };
 use fullview_plane::verdict::LimitedReason;
 use fullview_plane::view::{TableReaders, View};
@@ -20,7 +20,7 @@ use super::engine_choice::{EngineInUse, NONE};
 use super::error::DaemonError;
 use super::hook::{Hook, HookChoice};
 use super::kernel_source::KernelSource;
-use super::link_alarm::LinkAlarm;
+use super::link_alarm::{FailureNotes, LinkAlarm};
 use super::link_presence::is_gone;
 use super::main_loop::{DataPath, RouterCounts};
 use super::program_choice::ProgramChoice;
@@ -32,6 +32,7 @@ use super::xdp_devices::{DeviceReader, DeviceState, TagPlace};
 use crate::events::{EventKind, RecentEvents};
 use crate::log::{self, LogLevel};
 use crate::mirror::Mirror;
+use crate::netlink::event::Link;
 use crate::options::PuntRates;
 use crate::takeover::Predecessor;
 
@@ -87,6 +88,23 @@ struct RunningEngine {
     view: Arc<View>,
     groups: Arc<GroupView>,
     generations: Vec<[u64; 2]>,
+}
+
+/// Where the program learns of failed links.
+struct ProgramNotes(LinkFailures);
+
+impl FailureNotes for ProgramNotes {
+    fn note(&self, link: &Link, has_failed: bool) {
+        self.0.note(link.index, has_failed);
+    }
+
+    fn forget(&self) {
+        self.0.forget();
+    }
+
+    fn end(&self) {
+        self.0.end();
+    }
 }
 
 impl XdpPath {
@@ -162,9 +180,8 @@ impl XdpPath {
             let awaits = self.links == LinkOwner::Predecessor;
             let (hub, devices) = (&self.shared.hub, devices.clone());
             let running = RunningEngine::new((devices, vrfs), &self.rates, mirror, hub, awaits);
-            let running = running.map_err(DaemonError::Engine)?;
-            let failures = running.engine.link_failures();
-            self.alarm.note_by(Box::new(move |link, has_failed| failures.note(link.index, has_failed)));
+            let mut running = running.map_err(DaemonError::Engine)?;
+            self.note_failures_of(&mut running);
             self.running = Some(running);
         }
         let Some(running) = &mut self.running else { return Ok(()) };
@@ -186,6 +203,19 @@ impl XdpPath {
         self.warning = warning;
         self.report(mirror);
         Ok(())
+    }
+
+    /// Has failed links noted in the tables of this program, by the kernel itself if it can.
+    fn note_failures_of(&self, running: &mut RunningEngine) {
+        if let Err(refusal) = running.engine.note_failures_at_once() {
+            let refusal = refusal.to_string();
+            // The text after the first line is the log of the kernel's verifier.
+            let reason = refusal.lines().next().unwrap_or_default();
+            log::line(&format!(
+                "failed links are left when the kernel has reported them, not at once: {reason}"
+            ));
+        }
+        self.alarm.note_in(Box::new(ProgramNotes(running.engine.link_failures())));
     }
 
     fn log_devices(&mut self) {

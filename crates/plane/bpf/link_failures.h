@@ -1,0 +1,67 @@
+/*
+ * Notes a failed link before the kernel leaves it (src/engine/link_failures.rs). When a device is set down or loses its carrier,
+ * the kernel first empties its queues, then takes the routes by it out of use, and at last reports that. This program runs
+ * where a queue is emptied.
+ */
+
+/* What is read of the kernel's own types. Where it is in the running kernel, the loader finds out. */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct net_device {
+	unsigned long state;
+	int ifindex;
+	possible_net_t nd_net;
+};
+
+struct netdev_queue {
+	struct net_device *dev;
+};
+
+struct Qdisc {
+	struct netdev_queue *dev_queue;
+};
+#pragma clang attribute pop
+
+/* In the state of a device: __LINK_STATE_START, __LINK_STATE_NOCARRIER. */
+#define STARTED (1 << 0)
+#define NO_CARRIER (1 << 2)
+
+/* Queues are also emptied to be replaced. */
+static __always_inline int link_works(const struct net_device *device)
+{
+	return (device->state & (STARTED | NO_CARRIER)) == STARTED;
+}
+
+/* Devices of other network namespaces have the same indices. */
+static __always_inline void note_in(struct generation *generation, const struct net_device *device)
+{
+	__u32 index = device->ifindex;
+
+	if (generation && generation->namespace == device->nd_net.net->ns.inum)
+		generation->failed[index & (FAILED - 1)] = index;
+}
+
+SEC("tp_btf/qdisc_reset")
+int note_failed_link(const __u64 *arguments)
+{
+	const struct Qdisc *queue = (const void *)arguments[0];
+	const struct net_device *device = queue->dev_queue->dev;
+	__u32 first = 0;
+
+	if (link_works(device))
+		return 0;
+	note_in(bpf_map_lookup_elem(&generation_0, &first), device);
+	note_in(bpf_map_lookup_elem(&generation_1, &first), device);
+	return 0;
+}
