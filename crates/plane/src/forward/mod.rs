@@ -52,7 +52,6 @@ mod redirect;
 mod rewrite;
 mod route_cache;
 mod rules;
-mod sctp;
 mod seen_segments;
 mod short_burst;
 mod simd;

@@ -9,9 +9,9 @@ use fullview_filter::rule::Side;
 use fullview_filter::state::flow::{FlowTranslation, FlowWords};
 use fullview_filter::verdict::Rewrite;
 
-use super::sctp;
 use super::wire_flow::WireFamily;
 use crate::wire::checksum::Change;
+use crate::wire::sctp;
 
 /// One end of a packet: an address, and the port or the identifier of an ICMP query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

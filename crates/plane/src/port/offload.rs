@@ -1,8 +1,8 @@
 //! Completes frames that the kernel left to the offloads of a network card, and that never passed a card.
 
 use crate::burst::{FRAME_CAPACITY, Slot};
-use crate::wire::checksum;
 use crate::wire::ethernet::TAG;
+use crate::wire::{checksum, sctp};
 
 /// The virtio-net header before a frame: which offloads the frame still needs.
 #[derive(Clone, Copy)]
@@ -29,26 +29,35 @@ impl VirtioNetHeader {
         self.0[1] != 0
     }
 
-    /// Finishes a checksum that covers only the pseudo header so far; `false` if the field lies outside the frame.
+    /// Finishes a checksum that covers only the pseudo header so far, or of SCTP nothing; `false` if the field lies outside the
+    /// frame.
     pub fn finish_checksum(self, frame: &mut [u8]) -> bool {
         if self.0[0] & VirtioNetHeader::NEEDS_CHECKSUM == 0 {
             return true;
         }
-        let (start, field) = (self.number(6), self.number(6) + self.number(8));
-        let Some(covered) = frame.get(start..) else { return false };
-        // In UDP, zero means no checksum (RFC 768); for other protocols 0xffff is equivalent to zero.
-        let sum = match checksum::checksum(covered) {
-            0 => u16::MAX,
-            sum => sum,
-        };
-        let Some(field) = frame.get_mut(field..field + 2) else { return false };
-        field.copy_from_slice(&sum.to_be_bytes());
-        true
+        let (start, field) = (self.number(6), self.number(8));
+        match frame.get_mut(start..) {
+            None => false,
+            // The kernel does not say that it is another kind of checksum (`csum_not_inet` in its packet).
+            Some(covered) if field == sctp::CHECKSUM => sctp::fill_checksum(covered),
+            Some(covered) => finish_internet_checksum(covered, field),
+        }
     }
 
     fn number(self, at: usize) -> usize {
         u16::from_ne_bytes([self.0[at], self.0[at + 1]]).into()
     }
+}
+
+fn finish_internet_checksum(covered: &mut [u8], field: usize) -> bool {
+    // In UDP, zero means no checksum (RFC 768); for other protocols 0xffff is equivalent to zero.
+    let sum = match checksum::checksum(covered) {
+        0 => u16::MAX,
+        sum => sum,
+    };
+    let Some(field) = covered.get_mut(field..field + 2) else { return false };
+    field.copy_from_slice(&sum.to_be_bytes());
+    true
 }
 
 impl VlanTag {
@@ -102,6 +111,16 @@ mod tests {
         assert!(!offload(1, 41, 0).finish_checksum(&mut frame));
         assert!(!offload(1, 20, 19).finish_checksum(&mut frame));
         assert!(!offload(1, u16::MAX, u16::MAX).finish_checksum(&mut frame));
+    }
+
+    #[test]
+    fn a_checksum_of_sctp_is_another_one() {
+        let mut frame = vec![7; 60];
+        let mut packet = frame[34..].to_vec();
+        assert!(sctp::fill_checksum(&mut packet));
+        assert!(offload(1, 34, 8).finish_checksum(&mut frame));
+        assert_eq!((&frame[..34], &frame[34..]), (&[7; 34][..], &packet[..]));
+        assert!(!offload(1, 50, 8).finish_checksum(&mut frame));
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod icmpv6;
 pub mod ipv4;
 pub mod ipv6;
 pub mod ndp;
+pub mod sctp;
 pub mod tcp;
 pub mod transport;
 pub mod udp;

@@ -23,15 +23,19 @@ fn crc(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, step)
 }
 
-/// Computes the checksum of a packet from its common header on; nothing if it is shorter than that header.
-pub(super) fn fill_checksum(packet: &mut [u8]) {
-    const CHECKSUM: std::ops::Range<usize> = 8..12;
-    if packet.len() < CHECKSUM.end {
-        return;
+/// Where the checksum begins in the common header. No other protocol has its checksum there.
+pub const CHECKSUM: usize = 8;
+
+/// Computes the checksum of a packet from its common header on; `false` if it is shorter than that header.
+pub fn fill_checksum(packet: &mut [u8]) -> bool {
+    const FIELD: std::ops::Range<usize> = CHECKSUM..CHECKSUM + 4;
+    if packet.len() < FIELD.end {
+        return false;
     }
-    packet[CHECKSUM].fill(0);
+    packet[FIELD].fill(0);
     let crc = crc(packet);
-    packet[CHECKSUM].copy_from_slice(&crc.to_le_bytes());
+    packet[FIELD].copy_from_slice(&crc.to_le_bytes());
+    true
 }
 
 #[cfg(test)]
@@ -48,7 +52,7 @@ mod tests {
     #[test]
     fn a_filled_checksum_lies_in_the_common_header() {
         let mut packet = [[0; 12], [7; 12]].concat();
-        fill_checksum(&mut packet);
+        assert!(fill_checksum(&mut packet) && !fill_checksum(&mut packet[..11]));
         let stored: [u8; 4] = packet[8..12].try_into().unwrap();
         packet[8..12].fill(0);
         assert_eq!(stored, crc(&packet).to_le_bytes());
