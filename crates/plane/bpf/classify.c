@@ -364,7 +364,7 @@ static __always_inline bool skb_decide_by_flow(struct __sk_buff *skb, struct dec
 	__u64 now = bpf_ktime_get_coarse_ns();
 	struct shown shown = {};
 	struct flow *flow;
-	__u32 index;
+	__u32 index, whole;
 
 	if (!FLOW_BUCKETS || !skb_show(skb, &shown))
 		return false;
@@ -372,9 +372,10 @@ static __always_inline bool skb_decide_by_flow(struct __sk_buff *skb, struct dec
 	flow = index ? flow_at(index) : 0;
 	if (!flow)
 		return false;
+	whole = skb->len - ETH_HLEN;
 	if (skb->gso_size)
 		decision->class = TOO_LONG;
-	else if (shown.bytes <= flow->mtu && claim(flow, shown.bytes, skb->len - ETH_HLEN - shown.bytes, now))
+	else if (whole <= flow->mtu && claim(flow, shown.bytes, whole - shown.bytes, now))
 		decision->class = KNOWN_FLOW;
 	else
 		return false;
@@ -593,7 +594,8 @@ static __always_inline int xdp_forward_by_flow(struct xdp_md *xdp)
 		return -1;
 	index = find_flow(&shown, now);
 	flow = index ? flow_at(index) : 0;
-	if (!flow || shown.bytes > flow->mtu || !claim(flow, shown.bytes, place.padding, now))
+	/* A driver loses frames that are longer than the link takes, if only by bytes behind the packet. */
+	if (!flow || shown.bytes + place.padding > flow->mtu || !claim(flow, shown.bytes, place.padding, now))
 		return -1;
 	if (!rewrite_for_flow(frame, flow, place.is_tagged)) {
 		count(UNSENT);

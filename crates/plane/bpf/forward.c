@@ -904,6 +904,13 @@ static __always_inline int objection_of_device(struct frame frame, const struct 
 	return hop->reason;
 }
 
+/* Whether bytes behind a packet make its frame longer than the link takes, so that its driver would lose it. The kernel takes
+ * them off. */
+static __always_inline int is_padded_beyond(__u32 mtu, __u32 total, __u32 whole)
+{
+	return whole > mtu && total <= mtu;
+}
+
 static __always_inline const struct hop *forward_inet(struct frame frame, const struct generation *now,
 						      void *packet, struct packet_state *state)
 {
@@ -911,7 +918,7 @@ static __always_inline const struct hop *forward_inet(struct frame frame, const 
 	int tagged = has_tag(frame, state);
 	void *end = end_of(frame);
 	struct iphdr *ip = packet;
-	__u32 source, destination, total, number;
+	__u32 source, destination, total, whole, number;
 	const struct hop *hop;
 	int objection = 0;
 
@@ -927,7 +934,8 @@ static __always_inline const struct hop *forward_inet(struct frame frame, const 
 	else
 		number = lookup_inet_in(now, port->flags >> TABLE_SHIFT, destination);
 	total = bpf_ntohs(ip->tot_len);
-	if (*(__u8 *)ip != 0x45 || total < sizeof(*ip) || total > length_from(frame, packet, link_header(state)))
+	whole = length_from(frame, packet, link_header(state));
+	if (*(__u8 *)ip != 0x45 || total < sizeof(*ip) || total > whole)
 		return not_forwarded_for(state, HEADER);
 	if (!header_verifies(ip))
 		return not_forwarded_for(state, CHECKSUM);
@@ -942,6 +950,8 @@ static __always_inline const struct hop *forward_inet(struct frame frame, const 
 		return not_forwarded_for(state, objection);
 	if (total > hop->mtu && !segments_fit(frame, hop->ifindex, hop->mtu))
 		return not_forwarded_for(state, mtu_reason(hop, number));
+	if (is_padded_beyond(hop->mtu, total, whole))
+		return not_forwarded_for(state, HEADER);
 	if (has_failed(now, hop))
 		return not_forwarded_for(state, LINK_FAILED);
 	if (ip->ttl <= 1)
@@ -972,7 +982,7 @@ static __always_inline const struct hop *forward_inet6(struct frame frame, const
 	const struct hop *hop;
 	const __be64 *words;
 	__u64 high, low;
-	__u32 total, number;
+	__u32 total, whole, number;
 	int objection = 0;
 
 	if ((void *)(ip + 1) > end)
@@ -982,7 +992,8 @@ static __always_inline const struct hop *forward_inet6(struct frame frame, const
 	low = bpf_be64_to_cpu(words[4]);
 	total = sizeof(*ip) + bpf_ntohs(ip->payload_len);
 	/* Every router on the path reads a hop-by-hop header: the kernel does it. */
-	if (*(__u8 *)ip >> 4 != 6 || ip->nexthdr == IPPROTO_HOPOPTS || total > length_from(frame, packet, link_header(state)))
+	whole = length_from(frame, packet, link_header(state));
+	if (*(__u8 *)ip >> 4 != 6 || ip->nexthdr == IPPROTO_HOPOPTS || total > whole)
 		return not_forwarded_for(state, HEADER);
 	if (is_special_inet6(high) || is_special_inet6(bpf_be64_to_cpu(words[1])))
 		return not_forwarded_for(state, SPECIAL_ADDRESS);
@@ -1001,6 +1012,8 @@ static __always_inline const struct hop *forward_inet6(struct frame frame, const
 		return not_forwarded_for(state, objection);
 	if (total > hop->mtu6 && !segments_fit(frame, hop->ifindex, hop->mtu6))
 		return not_forwarded_for(state, mtu_reason(hop, number));
+	if (is_padded_beyond(hop->mtu6, total, whole))
+		return not_forwarded_for(state, HEADER);
 	if (has_failed(now, hop))
 		return not_forwarded_for(state, LINK_FAILED);
 	if (ip->hop_limit <= 1)
@@ -1195,20 +1208,26 @@ static __always_inline int forward_or_pass(struct frame frame, struct stripped_t
 /* A call of a function of the kernel. Its number is that of the function's type in the running kernel, which
  * src/engine/bound_program.rs fills in: aya knows no such calls. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define CALL_KERNEL ".byte 0x85, 0x20, 0, 0, 0, 0, 0, 0"
+#define CALL_KERNEL ".byte 0x85, 0x20, 0, 0, 0, 0, 0, 0\n"
 #else
-#define CALL_KERNEL ".byte 0x85, 0x02, 0, 0, 0, 0, 0, 0"
+#define CALL_KERNEL ".byte 0x85, 0x02, 0, 0, 0, 0, 0, 0\n"
 #endif
 
-/* bpf_xdp_metadata_rx_vlan_tag() asks the driver for the tag, and leaves `tag` as it is if there is none. */
+/* bpf_xdp_metadata_rx_vlan_tag() asks the driver for the tag. Some drivers write a part of it before they find that there is
+ * none. */
 static __always_inline void read_stripped_tag(struct xdp_md *frame, struct stripped_tag *tag)
 {
+	__u64 error;
+
 	asm volatile("r1 = %[frame]\n"
 		     "r2 = %[protocol]\n"
 		     "r3 = %[control]\n" CALL_KERNEL
-		     :
+		     "%[error] = r0\n"
+		     : [error] "=r"(error)
 		     : [frame] "r"(frame), [protocol] "r"(&tag->protocol), [control] "r"(&tag->control)
 		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
+	if (error)
+		*tag = (struct stripped_tag){};
 }
 
 /* What the entry points at XDP do; the arguments after the frame are constants of each. */

@@ -148,6 +148,12 @@ fn exceptions_are_passed_unchanged_and_counted() {
     });
 }
 
+/// The frame with bytes behind the packet, one more than fit into this MTU.
+fn padded(mut frame: Vec<u8>, mtu: u16) -> Vec<u8> {
+    frame.resize(14 + usize::from(mtu) + 1, 0);
+    frame
+}
+
 /// The frame with a packet of this length.
 fn of_length(mut frame: Vec<u8>, length: u16) -> Vec<u8> {
     frame.resize(14 + usize::from(length), 0);
@@ -171,9 +177,13 @@ fn each_family_has_an_mtu_of_its_own() {
         for (frame, mtu) in [(inet(), 1500), (inet6(), 1280)] {
             let fits = run(&hook.program(&mut engine), &of_length(frame.clone(), mtu));
             assert!(matches!(fits, Became::Forwarded(_)), "{mtu}");
-            let (before, too_long) = (count(&engine), of_length(frame, mtu + 1));
+            let (before, too_long) = (count(&engine), of_length(frame.clone(), mtu + 1));
             assert_eq!(run(&hook.program(&mut engine), &too_long), Became::Passed(too_long));
             assert_eq!(since(&before, &count(&engine)), [(XdpReason::TooBig, 1)]);
+            // Bytes behind the packet, with which the frame is longer than the link takes.
+            let (before, padded) = (count(&engine), padded(frame, mtu));
+            assert_eq!(run(&hook.program(&mut engine), &padded), Became::Passed(padded));
+            assert_eq!(since(&before, &count(&engine)), [(XdpReason::Header, 1)]);
         }
     });
 }
