@@ -38,8 +38,8 @@ pub fn run(mut forwarder: Forwarder, ports: u16, burst_size: usize) -> Result<()
     Ok(())
 }
 
-/// How many packets of a port wait for more: fewer than half a burst, and so few that the next burst has room behind them.
-/// l3fwd keeps up to a whole burst.
+/// How many packets of a port wait for more: fewer than a whole burst, as in l3fwd, and so few that the next burst has room behind
+/// them.
 fn kept(burst_size: usize) -> usize {
-    (burst_size / 2).saturating_sub(1).min(BURST - burst_size)
+    (burst_size - 1).min(BURST - burst_size)
 }
