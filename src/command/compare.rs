@@ -22,16 +22,21 @@ fn json(compared: &FolderComparison) -> anyhow::Result<()> {
 fn exit(compared: &FolderComparison, gate: bool) -> Exit {
     let verdicts = || compared.cells.iter().map(|cell| cell.verdict);
     match () {
-        () if gate && !compared.untrusted.is_empty() => Exit::Untrusted,
+        () if gate && !is_trusted(compared) => Exit::Untrusted,
         () if verdicts().any(|verdict| verdict.is_none()) => Exit::Invalid,
         () if gate && verdicts().any(|verdict| verdict == Some(Verdict::Worse)) => Exit::Worse,
         () => Exit::Done,
     }
 }
 
+/// Whether both campaigns are known to be of machines that can be trusted.
+fn is_trusted(compared: &FolderComparison) -> bool {
+    compared.untrusted.is_empty() && compared.trust_unknown.is_empty()
+}
+
 fn print(compared: &FolderComparison) -> anyhow::Result<()> {
     let mut out = stdout();
-    let FolderComparison { before, after, weaker, left_out, untrusted, cells, .. } = compared;
+    let FolderComparison { before, after, weaker, left_out, untrusted, trust_unknown, cells, .. } = compared;
     let [from, to] = [before, after].map(|side| (side.folder.display(), &side.title));
     writeln!(out, "before: {} ({})\nafter:  {} ({})", from.0, from.1, to.0, to.1)?;
     writeln!(out, "\nThis is weaker than one campaign in which both take turns:")?;
@@ -39,6 +44,7 @@ fn print(compared: &FolderComparison) -> anyhow::Result<()> {
     left_out.iter().try_for_each(|what| writeln!(out, "  - left out: {what}"))?;
     writeln!(out)?;
     untrusted.iter().try_for_each(|why| writeln!(out, "not to be trusted: {why}"))?;
+    trust_unknown.iter().try_for_each(|why| writeln!(out, "not known to be trusted: {why}"))?;
     let FolderComparison { metric, margin, .. } = compared;
     writeln!(out, "rates: {metric}, each over the control of its own folder; margin {} %", margin * 100.0)?;
     cells.iter().try_for_each(|cell| writeln!(out, "{}", line(cell)))?;

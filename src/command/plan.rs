@@ -39,6 +39,12 @@ struct PlanDocument<'a> {
     runs: Runs,
     power: f64,
     noise_from: &'a Origin,
+    /// Whether the copies of one variant differed in that noise; absent without a noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    untrusted: Option<bool>,
+    /// Whether it is known in every family if they differed; absent without a noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judged: Option<bool>,
     plan: &'a Forecast,
 }
 
@@ -49,8 +55,16 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     let plan = forecast(&experiment, noise.as_ref());
     if args.json {
         let (title, runs) = (&experiment.title, experiment.runs);
-        let document =
-            PlanDocument { schema: 1, title, runs, power: POWER, noise_from: &origin, plan: &plan };
+        let document = PlanDocument {
+            schema: 1,
+            title,
+            runs,
+            power: POWER,
+            noise_from: &origin,
+            untrusted: noise.as_ref().map(Noise::is_untrusted),
+            judged: noise.as_ref().map(Noise::is_judged),
+            plan: &plan,
+        };
         writeln!(stdout(), "{}", serde_json::to_string_pretty(&document)?)?;
     } else {
         print(&experiment, &plan, &origin, noise.as_ref())?;
@@ -150,6 +164,7 @@ fn print(
         )?,
     }
     let Some(noise) = noise else { return Ok(writeln!(out, "\n{}", noise_table::times(&plan.looks))?) };
+    trust(noise).map_or(Ok(()), |line| writeln!(out, "{line}"))?;
     noise_table::families(noise, &plan.looks).iter().try_for_each(|family| writeln!(out, "{family}"))?;
     let (margin, power) = (plan.margin * 100.0, POWER * 100.0);
     writeln!(
@@ -157,4 +172,19 @@ fn print(
         "seen: the smallest difference that is told apart from the margin of {margin} % in {power} of 100 campaigns"
     )?;
     Ok(())
+}
+
+/// What is wrong with a noise that does not come from a machine known to be trusted.
+fn trust(noise: &Noise) -> Option<&'static str> {
+    match (noise.is_untrusted(), noise.is_judged()) {
+        (true, _) => Some(
+            "the machine or set-up could not be trusted when this noise was measured: copies of one variant differed, so \
+             that the forecast may be wrong; measure it again by `fullview aa`",
+        ),
+        (false, false) => Some(
+            "whether the machine or set-up could be trusted when this noise was measured is not known: too few blocks are \
+             valid",
+        ),
+        (false, true) => None,
+    }
 }

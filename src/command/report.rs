@@ -46,7 +46,9 @@ fn print(report: &Report, folder: &Path, json: bool) -> anyhow::Result<()> {
 
 fn exit(status: ReportStatus, gate: bool) -> Exit {
     match status {
-        ReportStatus { untrusted: true, .. } if gate => Exit::Untrusted,
+        ReportStatus { untrusted: true, .. } | ReportStatus { trust_unknown: true, .. } if gate => {
+            Exit::Untrusted
+        }
         ReportStatus { incomplete: true, .. } => Exit::Invalid,
         ReportStatus { worse: true, .. } if gate => Exit::Worse,
         _ => Exit::Done,

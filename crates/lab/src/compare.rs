@@ -4,6 +4,7 @@
 //! which the speed of the machine at that time cancels as far as it slows both alike; the blocks of the two folders are
 //! unmatched sets, judged by Welch's test. That is weaker than a panel, and the comparison lists why.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -15,7 +16,7 @@ use crate::experiment::{Experiment, Family};
 use crate::host::Build;
 use crate::observations::{Observations, PanelObservation};
 use crate::settings::merged;
-use crate::stats::{Contrast, Effect, Judgement, Verdict, judge_runs, median};
+use crate::stats::{Contrast, CopyJudgement, Effect, Judgement, Verdict, judge_runs, median};
 
 /// Fewer blocks than this in either folder are not judged.
 const FEWEST_BLOCKS: usize = 3;
@@ -41,6 +42,8 @@ pub struct FolderComparison {
     pub weaker: Vec<String>,
     /// Why a campaign cannot be trusted, each a sentence; empty if both can.
     pub untrusted: Vec<String>,
+    /// Why it is not known whether a campaign can be trusted, each a sentence; empty if it is known of both.
+    pub trust_unknown: Vec<String>,
 }
 
 /// One of the two campaigns.
@@ -111,7 +114,7 @@ pub fn compare(before: &Path, after: &Path) -> Result<FolderComparison, CompareE
 struct Side {
     campaign: Campaign,
     observations: Observations,
-    untrusted: bool,
+    copies: Vec<Option<CopyJudgement>>,
 }
 
 impl Side {
@@ -123,8 +126,26 @@ impl Side {
         let experiment = &campaign.experiment;
         let observations = Observations::of(experiment, panels, folder)?;
         let copies = Decision::of(experiment, experiment.first_look(), &observations).copies;
-        let untrusted = copies.iter().flatten().any(|copy| copy.differs);
-        Ok(Self { campaign, observations, untrusted })
+        Ok(Self { campaign, observations, copies })
+    }
+
+    fn is_untrusted(&self) -> bool {
+        self.copies.iter().flatten().any(|copy| copy.differs)
+    }
+
+    /// Says in which of these families the copy could not be judged, if there is one.
+    fn trust_unknown(&self, families: &BTreeSet<usize>) -> Option<String> {
+        let unjudged = families.iter().filter(|family| self.copies[**family].is_none());
+        let titles: Vec<&str> =
+            unjudged.map(|family| self.experiment().families[*family].title.as_str()).collect();
+        let folder = self.campaign.folder.display();
+        (!titles.is_empty()).then(|| {
+            format!(
+                "{folder}: the hidden copy of the baseline was not judged there in {}, so that it is not known whether its \
+                 machine or set-up can be trusted",
+                titles.join(" and ")
+            )
+        })
     }
 
     fn experiment(&self) -> &Experiment<toml::Table> {
@@ -224,13 +245,15 @@ impl Pair<'_> {
     }
 
     fn compared(&self) -> FolderComparison {
+        let cells = self.cells();
         FolderComparison {
             before: self.before.summary(),
             after: self.after.summary(),
             metric: self.metric(),
             margin: self.margin(),
             alpha: self.alpha(),
-            cells: self.cells(),
+            trust_unknown: self.trust_unknown(&cells),
+            cells,
             left_out: self.left_out(),
             weaker: self.weaker(),
             untrusted: self.untrusted(),
@@ -351,8 +374,17 @@ impl Pair<'_> {
         always.into_iter().chain(machine).chain(longer).chain(debug).collect()
     }
 
+    /// Says of which campaign it is not known whether it can be trusted, in the families of the cells that are judged.
+    fn trust_unknown(&self, cells: &[ComparedCell]) -> Vec<String> {
+        let positions = self.positions();
+        let judged = || positions.iter().zip(cells).filter(|(_, cell)| cell.verdict.is_some());
+        let before = self.before.trust_unknown(&judged().map(|((was, _), _)| was.family).collect());
+        let after = self.after.trust_unknown(&judged().map(|((_, now), _)| now.family).collect());
+        before.into_iter().chain(after).collect()
+    }
+
     fn untrusted(&self) -> Vec<String> {
-        let untrusted = [self.before, self.after].into_iter().filter(|side| side.untrusted);
+        let untrusted = [self.before, self.after].into_iter().filter(|side| side.is_untrusted());
         let sentence = |side: &Side| {
             let folder = side.campaign.folder.display();
             format!(

@@ -223,6 +223,26 @@ fn too_few_blocks_are_not_judged() {
     assert!(compared.cells.iter().all(|cell| cell.verdict.is_none() && cell.blocks == [8, 2]));
 }
 
+/// Three blocks are enough to compare folders, and the first look of a campaign, at which the copy is judged, is later.
+#[test]
+fn folders_whose_copies_are_not_judged_are_not_known_to_be_trusted() {
+    let early = EXPERIMENT.replace("runs = 8", "runs = \"until decided\"") + "analysis.max_blocks = 3\n";
+    let early = early + "analysis.first_look = 3\n";
+    let dir = tempfile::tempdir().unwrap();
+    let bench = &mut SimulatedBench { speed: 1.0, block_noise: QUIET };
+    let before = measure(&parse(EXPERIMENT), bench, &dir.path().join("before"));
+    let after = measure(&parse(&early), bench, &dir.path().join("after"));
+    assert!(compare(&before, &after).unwrap().trust_unknown.is_empty());
+    let campaign = after.join("campaign.toml");
+    let later = std::fs::read_to_string(&campaign).unwrap().replace("first_look = 3", "first_look = 5");
+    std::fs::write(&campaign, later).unwrap();
+    let compared = compare(&before, &after).unwrap();
+    assert!(compared.cells.iter().all(|cell| cell.verdict.is_some()) && compared.untrusted.is_empty());
+    let [unknown] = &compared.trust_unknown[..] else { panic!("{:?}", compared.trust_unknown) };
+    assert!(unknown.starts_with(&after.display().to_string()), "{unknown}");
+    assert!(unknown.contains("was not judged there in IPv4 and IPv6"), "{unknown}");
+}
+
 #[test]
 fn a_campaign_of_copies_shows_the_noise_that_there_is() {
     let dir = tempfile::tempdir().unwrap();

@@ -19,7 +19,8 @@ use fullview_lab::{Archive, LabError, Opening, Report, ReportStatus, report, run
 use mock::bench::{Machine, MockBench, ProgressLog};
 use mock::experiment::{EXPERIMENT, parse};
 
-const OK: ReportStatus = ReportStatus { untrusted: false, incomplete: false, worse: false };
+const OK: ReportStatus =
+    ReportStatus { untrusted: false, trust_unknown: false, incomplete: false, worse: false };
 const INCOMPLETE: ReportStatus = ReportStatus { incomplete: true, ..OK };
 const UNTRUSTED: ReportStatus = ReportStatus { untrusted: true, ..OK };
 const WORSE: ReportStatus = ReportStatus { worse: true, ..OK };
@@ -472,6 +473,22 @@ fn a_copy_that_differs_stands_above_everything_else() {
     assert!(json["untrusted"].as_str().unwrap().starts_with(words));
     assert_eq!(json["copies"][0]["differs"], true);
     assert!(made.readme().contains("| **no**"));
+}
+
+/// The comparisons of that family are judged, so that without this nothing would say that their figures were not checked.
+#[test]
+fn a_copy_that_is_not_judged_leaves_unknown_whether_the_machine_can_be_trusted() {
+    let made = report_with(EXPERIMENT, Machine { copy_stalls_in: Some(2), ..Machine::default() });
+    assert_eq!(made.status(), ReportStatus { trust_unknown: true, ..OK });
+    let words = "Whether this machine or set-up can be trusted today is not known: the hidden copy";
+    assert_eq!(made.untrusted(), None);
+    assert!(made.trust_unknown().unwrap().starts_with(words));
+    assert!(made.verdict_lines()[0].starts_with(words));
+    assert!(made.readme().starts_with(&format!("**{words}")));
+    assert!(made.readme().contains("| **not known**"), "{}", made.readme());
+    let json = json_of(&made);
+    assert!(json["trust_unknown"].as_str().unwrap().starts_with(words));
+    assert_eq!(json["copies"].as_array().unwrap().len(), 1);
 }
 
 #[test]

@@ -34,6 +34,19 @@ pub(super) fn untrusted(results: &Results) -> Option<String> {
     })
 }
 
+/// What stands above the answer if comparisons are judged and the copy, which says whether they can be trusted, is not.
+pub(super) fn trust_unknown(results: &Results) -> Option<String> {
+    let families: Vec<&str> =
+        results.judged.unjudged_copies.iter().map(|family| results.family(*family)).collect();
+    (!families.is_empty()).then(|| {
+        format!(
+            "Whether this machine or set-up can be trusted today is not known: the hidden copy of the baseline could not \
+             be judged in {}, because it lacks a valid block or has a rate of zero in one.",
+            families.join(" and ")
+        )
+    })
+}
+
 fn of_family(results: &Results, family: usize) -> Vec<String> {
     let mut compared: Vec<&ComparisonResult> =
         results.judged.comparisons.iter().filter(|compared| compared.family == family).collect();

@@ -1,5 +1,6 @@
 //! The hidden copy of the baseline: what the same program, measured twice, seems to differ by.
 
+use crate::decision::Decision;
 use crate::stats::student::quantile;
 use crate::stats::{COPY_ALPHA, CopyJudgement, Effect};
 
@@ -22,6 +23,16 @@ pub(super) fn copies(judgements: &[Option<CopyJudgement>]) -> Vec<CopyResult> {
     };
     let judged = judgements.iter().enumerate();
     judged.filter_map(|(family, judgement)| Some(result((family, (*judgement)?)))).collect()
+}
+
+/// The families in which a comparison is judged and the copy is not, because too few of its panels are valid or because
+/// nothing came out of it in one of them.
+pub(super) fn unjudged_copies(decision: &Decision) -> Vec<usize> {
+    let judges = |family: usize| {
+        decision.comparisons.iter().any(|one| one.family == family && one.judgement.is_some())
+    };
+    let copies = decision.copies.iter().enumerate();
+    copies.filter(|(family, copy)| copy.is_none() && judges(*family)).map(|(family, _)| family).collect()
 }
 
 impl CopyResult {

@@ -28,6 +28,8 @@ struct Document<'a> {
     schema: u32,
     /// Why no figure can be trusted, or null.
     untrusted: Option<String>,
+    /// Why it is not known whether the figures can be trusted, or null.
+    trust_unknown: Option<String>,
     answer: Vec<String>,
     title: &'a str,
     /// What all rates count; null where families count different things.
@@ -147,6 +149,7 @@ fn document(results: &Results) -> Document<'_> {
     Document {
         schema: SCHEMA,
         untrusted: answer::untrusted(results),
+        trust_unknown: answer::trust_unknown(results),
         answer: answer::sentences(results),
         title: &experiment.title,
         metric: experiment.only_metric(),

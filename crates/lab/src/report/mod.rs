@@ -49,6 +49,7 @@ pub struct Report {
     json: String,
     raw: String,
     untrusted: Option<String>,
+    trust_unknown: Option<String>,
     sentences: Vec<String>,
     verdicts: Vec<Option<Verdict>>,
     warnings: Vec<String>,
@@ -68,6 +69,7 @@ pub fn report(folder: &Path) -> Result<Report, LabError> {
         json: json::json(&results)?,
         raw: markdown::ministat_blocks(&results, Scale::Raw)?,
         untrusted: answer::untrusted(&results),
+        trust_unknown: answer::trust_unknown(&results),
         sentences: answer::sentences(&results),
         verdicts: results.verdicts().collect(),
         status: ReportStatus::of(&results),
@@ -128,14 +130,20 @@ impl Report {
     }
 
     /// Returns the answer for the last lines of the terminal: a sentence for each comparison, the best variant of each
-    /// family first. If the campaign cannot be trusted, the first line says so.
+    /// family first. If the campaign cannot be trusted, or if that is not known, the first lines say so.
     pub fn verdict_lines(&self) -> Vec<String> {
-        self.untrusted.iter().chain(&self.sentences).cloned().collect()
+        self.untrusted.iter().chain(&self.trust_unknown).chain(&self.sentences).cloned().collect()
     }
 
     /// Says that the machine or the set-up cannot be trusted, if the copy of the baseline shows it.
     pub fn untrusted(&self) -> Option<&str> {
         self.untrusted.as_deref()
+    }
+
+    /// Says that it is not known whether the machine or the set-up can be trusted, if comparisons are judged and the copy of
+    /// the baseline is not.
+    pub fn trust_unknown(&self) -> Option<&str> {
+        self.trust_unknown.as_deref()
     }
 
     /// The ministat blocks with the rates as they were measured, not at the median machine speed.

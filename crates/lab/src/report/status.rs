@@ -8,6 +8,9 @@ use crate::stats::Verdict;
 pub struct ReportStatus {
     /// The baseline and its copy have two rates, so that no other figure can be trusted.
     pub untrusted: bool,
+    /// Comparisons are judged in a family in which the copy of the baseline is not: whether their figures can be trusted is
+    /// not known.
+    pub trust_unknown: bool,
     /// At least one cell has no valid run, or at least one declared comparison has too few to be judged.
     pub incomplete: bool,
     /// At least one variant is worse than the one it was compared with.
@@ -20,6 +23,7 @@ impl ReportStatus {
         let unjudged = results.verdicts().any(|verdict| verdict.is_none());
         Self {
             untrusted: results.judged.copies.iter().any(|copy| copy.judgement.differs),
+            trust_unknown: !results.judged.unjudged_copies.is_empty(),
             incomplete: unjudged || results.judged.cells.all().iter().any(|cell| is_empty(&cell.values)),
             worse: results.verdicts().any(|verdict| verdict == Some(Verdict::Worse)),
         }

@@ -40,6 +40,8 @@ pub struct MockBench {
 pub struct Machine {
     /// How much faster the member is that is verified last: the copy of the baseline.
     pub copy: f64,
+    /// In this panel, counted from 1, nothing comes out of the copy.
+    pub copy_stalls_in: Option<u32>,
     /// Relative change of every arm's rate from the first round to the thousandth.
     pub drift: f64,
     /// Share of the rounds in which every arm is five times slower.
@@ -50,7 +52,7 @@ pub struct Machine {
 
 impl Default for Machine {
     fn default() -> Self {
-        Self { copy: 1.0, drift: 0.0, disturbed: 0.0, subtracts: true }
+        Self { copy: 1.0, copy_stalls_in: None, drift: 0.0, disturbed: 0.0, subtracts: true }
     }
 }
 
@@ -210,7 +212,9 @@ impl MockPanel<'_> {
         let short = 1.5 * SHORTEST.as_secs_f64() / (lead_in + length).as_secs_f64();
         let warm = 1.0 - settings.short_costs.unwrap_or(0.0) * short;
         let own = of_family * of_copy * layout * noise * warm * if alone { 0.2 } else { 1.0 };
-        let stalls = settings.stalls_in == Some(self.mock.panels);
+        let this = Some(self.mock.panels);
+        let copy_stalls = member == self.last_verified && self.mock.machine.copy_stalls_in == this;
+        let stalls = settings.stalls_in == this || copy_stalls;
         let rate = if stalls { 0.0 } else { settings.rate.unwrap_or(0.0) * own * self.machine(count) };
         match settings.load {
             Some(load) => slice(rate.min(load), load, length),

@@ -1,6 +1,7 @@
 //! The hidden copy of the baseline.
 
 use super::super::copies::CopyResult;
+use super::super::judged::Judged;
 use super::super::number::{interval, percent, signed_percent};
 use super::super::results::Results;
 use super::syntax::{escaped, table};
@@ -8,11 +9,13 @@ use crate::stats::COPY_ALPHA;
 
 /// The section of the copies; empty for campaigns without them and before the first look.
 pub(super) fn copies(results: &Results) -> String {
-    if results.judged.copies.is_empty() {
+    let Judged { copies, unjudged_copies, .. } = &results.judged;
+    if copies.is_empty() && unjudged_copies.is_empty() {
         return String::new();
     }
     let heading = ["Family", "Blocks", "Difference", "Interval", "Noise floor", "Trusted"];
-    let rows: Vec<Vec<String>> = results.judged.copies.iter().map(|copy| row(results, copy)).collect();
+    let unjudged = unjudged_copies.iter().map(|family| unjudged_row(results, *family));
+    let rows: Vec<Vec<String>> = copies.iter().map(|copy| row(results, copy)).chain(unjudged).collect();
     let baseline = results.spoken(results.campaign.experiment.baseline());
     format!(
         "## The same variant twice\n\n{}\n\nA hidden copy of {} takes turns like the variants. Its difference should be \
@@ -35,4 +38,9 @@ fn row(results: &Results, copy: &CopyResult) -> Vec<String> {
         format!("±{:.2} %", 100.0 * copy.noise_floor()),
         if copy.judgement.differs { "**no**" } else { "yes" }.into(),
     ]
+}
+
+fn unjudged_row(results: &Results, family: usize) -> Vec<String> {
+    let none = || "–".to_owned();
+    vec![escaped(results.family(family)), none(), none(), none(), none(), "**not known**".into()]
 }

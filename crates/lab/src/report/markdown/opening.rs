@@ -21,11 +21,12 @@ pub(super) fn opening(results: &Results) -> String {
 
 /// The sentences of the answer, and above them whether the campaign can be trusted.
 fn answer(results: &Results) -> String {
-    let untrusted = answer::untrusted(results).map(|statement| format!("**{}**\n\n", escaped(&statement)));
+    let statements = answer::untrusted(results).into_iter().chain(answer::trust_unknown(results));
+    let trust: String = statements.map(|statement| format!("**{}**\n\n", escaped(&statement))).collect();
     let sentences = answer::sentences(results);
     let lines: String = sentences.iter().map(|sentence| format!("  - {}\n", escaped(sentence))).collect();
     let gap = if lines.is_empty() { "" } else { "\n" };
-    untrusted.unwrap_or_default() + &lines + gap
+    trust + &lines + gap
 }
 
 /// Says which systems did not run.
