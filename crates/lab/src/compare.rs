@@ -361,6 +361,7 @@ impl Pair<'_> {
              two unmatched sets (Welch's t), not pairs"
                 .to_owned(),
         ];
+        let conditions = condition_differences(&before.provenance.conditions, &after.provenance.conditions);
         let differences = before.provenance.differences(&after.provenance);
         let differs = differences.iter().filter(|line| !line.starts_with("conditions:"));
         let machine = differs.map(|line| format!("not the same: {line}"));
@@ -371,7 +372,7 @@ impl Pair<'_> {
             .then(|| "both are debug builds: their rates mean nothing".to_owned());
         let longer = (before.experiment.window != after.experiment.window)
             .then(|| "their panels have other windows: [window] differs".to_owned());
-        always.into_iter().chain(machine).chain(longer).chain(debug).collect()
+        always.into_iter().chain(machine).chain(conditions).chain(longer).chain(debug).collect()
     }
 
     /// Says of which campaign it is not known whether it can be trusted, in the families of the cells that are judged.
@@ -393,4 +394,24 @@ impl Pair<'_> {
         };
         untrusted.map(sentence).collect()
     }
+}
+
+/// The conditions that only one campaign has, each a sentence: tables of the same name may have other routes, and what a
+/// program does unless it is set may differ from build to build. Files count by their names.
+fn condition_differences(before: &[String], after: &[String]) -> Vec<String> {
+    let [then, now] =
+        [before, after].map(|lines| lines.iter().map(|line| without_folders(line)).collect::<BTreeSet<_>>());
+    let only = |these: &BTreeSet<String>, those: &BTreeSet<String>, when: &str| {
+        these.difference(those).map(|line| format!("not the same: only {when}: {line}")).collect::<Vec<_>>()
+    };
+    [only(&then, &now, "before"), only(&now, &then, "after")].concat()
+}
+
+/// A line in which absolute paths are replaced by the names of their files.
+fn without_folders(line: &str) -> String {
+    let name = |word: &str| match word.strip_prefix('/').and_then(|path| path.rsplit_once('/')) {
+        Some((_, name)) => name.to_owned(),
+        None => word.to_owned(),
+    };
+    line.split(' ').map(name).collect::<Vec<_>>().join(" ")
 }

@@ -208,6 +208,34 @@ fn campaigns_of_other_questions_are_refused_with_the_difference() {
     assert!(reasons(EXPERIMENT, &names).contains("no variant and family of the same names"));
 }
 
+/// The settings name the same file, and the digest shows that its routes are others.
+#[test]
+fn conditions_that_differ_are_named_except_the_folders_of_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let bench = &mut SimulatedBench { speed: 1.0, block_noise: QUIET };
+    let mut folders = 0;
+    let mut weaker = |digests: [u32; 2]| {
+        let [before, after] = digests.map(|digest| {
+            folders += 1;
+            let measured = measure(&parse(EXPERIMENT), bench, &dir.path().join(folders.to_string()));
+            let table = format!("table: {}/view.txt (digest {digest})", measured.display());
+            let host = measured.join("host.json");
+            let text = std::fs::read_to_string(&host).unwrap();
+            assert!(text.contains("\"simulated\""), "{text}");
+            let with_table = format!("\"simulated\", \"{table}\"");
+            std::fs::write(&host, text.replace("\"simulated\"", &with_table)).unwrap();
+            measured
+        });
+        compare(&before, &after).unwrap().weaker
+    };
+    let alike = weaker([7, 7]);
+    assert!(!alike.iter().any(|why| why.contains("table") || why.contains("simulated")), "{alike:?}");
+    let other = weaker([7, 8]);
+    for words in ["only before: table: view.txt (digest 7)", "only after: table: view.txt (digest 8)"] {
+        assert!(other.iter().any(|why| why.ends_with(words)), "{words} is missing in {other:?}");
+    }
+}
+
 #[test]
 fn what_only_one_folder_has_is_left_out_and_named() {
     let fewer = EXPERIMENT.replace("{ name = \"radix\", label = \"radix\" }, ", "");
