@@ -46,7 +46,7 @@ fn print(compared: &FolderComparison) -> anyhow::Result<()> {
     untrusted.iter().try_for_each(|why| writeln!(out, "not to be trusted: {why}"))?;
     trust_unknown.iter().try_for_each(|why| writeln!(out, "not known to be trusted: {why}"))?;
     let FolderComparison { metric, margin, .. } = compared;
-    writeln!(out, "rates: {metric}, each over the control of its own folder; margin {} %", margin * 100.0)?;
+    writeln!(out, "rates: {metric}, each over its control in its own folder; margin {} %", margin * 100.0)?;
     cells.iter().try_for_each(|cell| writeln!(out, "{}", line(cell)))?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The comparison of two campaigns, each in its own results folder.
 //!
-//! The campaigns have no round in common. What can be compared is each member's rate over the control of its own panel, in
+//! The campaigns have no round in common. What can be compared is each member's rate over its own control in its panel, in
 //! which the speed of the machine at that time cancels as far as it slows both alike; the blocks of the two folders are
 //! unmatched sets, judged by Welch's test. That is weaker than a panel, and the comparison lists why.
 
@@ -70,7 +70,7 @@ pub struct ComparedCell {
     pub family: String,
     /// Valid blocks before and after.
     pub blocks: [usize; 2],
-    /// Relative difference of the controls' rates: how much faster the machine, or the bed, was after.
+    /// Relative difference of the controls' rates: how much faster the machine, or the bed of this variant, was after.
     pub control: Option<f64>,
     /// Relative difference of the rates over the controls; `None` if it is not judged.
     pub whole: Option<Effect>,
@@ -176,7 +176,7 @@ impl Side {
 
     fn control(&self, cell: Position) -> Option<f64> {
         let panels = self.observations.family(cell.family).iter();
-        median(&panels.filter_map(PanelObservation::machine_rate).collect::<Vec<f64>>())
+        median(&panels.filter_map(|panel| panel.control_rate(cell.variant)).collect::<Vec<f64>>())
     }
 }
 
@@ -269,8 +269,8 @@ impl Pair<'_> {
 
     fn cells(&self) -> Vec<ComparedCell> {
         let positions = self.positions();
-        let whole = self.judged(&positions, PanelObservation::over_machine);
-        let share = self.judged(&positions, PanelObservation::share_over_machine);
+        let whole = self.judged(&positions, PanelObservation::over_control);
+        let share = self.judged(&positions, PanelObservation::share_over_control);
         let judged = whole.into_iter().zip(share);
         positions.iter().zip(judged).map(|(at, (whole, share))| self.cell(*at, whole, share)).collect()
     }
@@ -306,7 +306,7 @@ impl Pair<'_> {
         let variant = &self.after.experiment().variants[now.variant];
         let controls = self.before.control(was).zip(self.after.control(now));
         let blocks = [(self.before, was), (self.after, now)]
-            .map(|(side, at)| side.blocks(at, PanelObservation::over_machine).len());
+            .map(|(side, at)| side.blocks(at, PanelObservation::over_control).len());
         ComparedCell {
             variant: variant.name.clone(),
             label: variant.label.clone(),
@@ -357,7 +357,7 @@ impl Pair<'_> {
                 "they were measured at different times ({then} and {now}): what changed on the machine between them and \
                  does not slow its control alike counts as a difference of the program, and no interval contains it"
             ),
-            "they have no round in common: each rate is compared with the control of its own folder, and the blocks are \
+            "they have no round in common: each rate is compared with its control in its own folder, and the blocks are \
              two unmatched sets (Welch's t), not pairs"
                 .to_owned(),
         ];

@@ -161,6 +161,20 @@ impl PanelObservation {
         difference(&self.member(member).counted, &self.machine().counted)
     }
 
+    /// The rate of a member's own control: what it counts per second.
+    pub(crate) fn control_rate(&self, member: usize) -> Option<f64> {
+        self.control(member).rate()
+    }
+
+    /// The logarithm of the ratio of a member's rate to that of its own control.
+    pub(crate) fn over_control(&self, member: usize) -> Option<f64> {
+        difference(&self.member(member).counted, &self.control(member).counted)
+    }
+
+    fn control(&self, member: usize) -> &ArmRates {
+        &self.controls[self.members[member].control]
+    }
+
     /// Whether the time of a member contains that of its control.
     pub(crate) fn subtracts(&self) -> bool {
         self.subtracts
@@ -170,10 +184,18 @@ impl PanelObservation {
     /// is counted, divided by the time that remains when its control has had its time for all that was handed to it.
     /// `None` if nothing remains, that is if the member costs less than the measurement can show.
     pub(crate) fn share_over_machine(&self, member: usize) -> Option<f64> {
-        let MemberRates { control, rates } = &self.members[member];
-        let (machine, control) = (&self.machine().offered, &self.controls[*control].offered);
-        let rounds = rates.offered.iter().zip(control).zip(machine);
-        // Time for each packet handed over, in units of the baseline's control. It is subtracted round by round, because a
+        self.share_over(member, self.machine())
+    }
+
+    /// The same over the rate of the member's own control.
+    pub(crate) fn share_over_control(&self, member: usize) -> Option<f64> {
+        self.share_over(member, self.control(member))
+    }
+
+    fn share_over(&self, member: usize, unit: &ArmRates) -> Option<f64> {
+        let (rates, control) = (self.member(member), self.control(member));
+        let rounds = rates.offered.iter().zip(&control.offered).zip(&unit.offered);
+        // Time for each packet handed over, in units of one of the controls. It is subtracted round by round, because a
         // mean of sums of noisy times is not the sum of their geometric means.
         let rest = |((of_member, of_control), unit): ((&f64, &f64), &f64)| {
             (unit - of_member).exp() - (unit - of_control).exp()

@@ -26,12 +26,24 @@ const OF_CONTROL: f64 = 10.0;
 #[serde(deny_unknown_fields)]
 struct Simulated {
     own_ns: Option<f64>,
+    /// Nanoseconds of a packet in the control of the member; members of the same have one control.
+    bed_ns: Option<f64>,
     table: Option<String>,
 }
 
 impl Settings for Simulated {
     fn over(self, base: &Self) -> Self {
-        Self { own_ns: self.own_ns.or(base.own_ns), table: self.table.or(base.table.clone()) }
+        Self {
+            own_ns: self.own_ns.or(base.own_ns),
+            bed_ns: self.bed_ns.or(base.bed_ns),
+            table: self.table.or(base.table.clone()),
+        }
+    }
+}
+
+impl Simulated {
+    fn bed(&self) -> f64 {
+        self.bed_ns.unwrap_or(OF_CONTROL)
     }
 }
 
@@ -44,6 +56,9 @@ struct SimulatedBench {
 
 struct SimulatedPanel {
     times: Vec<f64>,
+    /// The control of each member, and what a packet takes in each.
+    control_of: Vec<usize>,
+    beds: Vec<f64>,
     random: ChaCha8Rng,
     speed: f64,
 }
@@ -58,10 +73,19 @@ impl Bench<Simulated> for SimulatedBench {
     ) -> Result<(), PanelError> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut time = |member: &Simulated| {
-            (OF_CONTROL + member.own_ns.unwrap_or(10.0)) * (self.block_noise * normal(&mut random)).exp()
+            (member.bed() + member.own_ns.unwrap_or(10.0)) * (self.block_noise * normal(&mut random)).exp()
         };
         let times = members.iter().map(&mut time).collect();
-        work(&mut SimulatedPanel { times, random, speed: self.speed })
+        let mut beds: Vec<f64> = Vec::new();
+        let mut control = |member: &Simulated| {
+            let known = beds.iter().position(|bed| *bed == member.bed());
+            known.unwrap_or_else(|| {
+                beds.push(member.bed());
+                beds.len() - 1
+            })
+        };
+        let control_of = members.iter().map(&mut control).collect();
+        work(&mut SimulatedPanel { times, control_of, beds, random, speed: self.speed })
     }
 
     fn conditions(&mut self) -> Vec<String> {
@@ -76,11 +100,11 @@ fn normal(random: &mut ChaCha8Rng) -> f64 {
 
 impl Panel for SimulatedPanel {
     fn controls(&self) -> usize {
-        1
+        self.beds.len()
     }
 
-    fn control_of(&self, _member: usize) -> usize {
-        0
+    fn control_of(&self, member: usize) -> usize {
+        self.control_of[member]
     }
 
     fn subtracts(&self) -> bool {
@@ -97,7 +121,7 @@ impl Panel for SimulatedPanel {
 
     fn slice(&mut self, arm: Arm, _lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
         let time = match arm {
-            Arm::Control(_) => OF_CONTROL,
+            Arm::Control(control) => self.beds[control],
             Arm::Member(member) => self.times[member],
         };
         let noise = (0.001 * normal(&mut self.random)).exp();
@@ -196,6 +220,24 @@ fn a_faster_program_is_better_by_the_factor_of_its_rates() {
     let [whole, share] = [radix.whole.unwrap(), radix.share.unwrap()];
     assert!(whole.low < 20.0 / 18.0 - 1.0 && 20.0 / 18.0 - 1.0 < whole.high, "{whole:?}");
     assert!(share.low < 0.25 && 0.25 < share.high, "{share:?}");
+}
+
+/// The machine carries the bed of one variant, and the variant with it, at half the speed, and that of the other as before.
+#[test]
+fn a_variant_is_compared_with_the_control_of_its_own_bed() {
+    let dir = tempfile::tempdir().unwrap();
+    let bench = &mut SimulatedBench { speed: 1.0, block_noise: QUIET };
+    let text = EXPERIMENT.replace("set.own_ns = 5.0", "set = { own_ns = 20.0, bed_ns = 20.0 }");
+    let before = measure(&parse(&text), bench, &dir.path().join("before"));
+    let halved = text.replace("own_ns = 20.0, bed_ns = 20.0", "own_ns = 40.0, bed_ns = 40.0");
+    let after = measure(&parse(&seed(&halved, 2)), bench, &dir.path().join("after"));
+    let campaign = |folder: &Path| folder.join("campaign.toml");
+    std::fs::copy(campaign(&before), campaign(&after)).unwrap();
+    let compared = compare(&before, &after).unwrap();
+    for (cell, control) in compared.cells.iter().zip([0.0, -0.5, 0.0, -0.5]) {
+        assert_eq!(cell.verdict, Some(Verdict::Equivalent), "{cell:?}");
+        assert!((cell.control.unwrap() - control).abs() < 0.01, "{cell:?}");
+    }
 }
 
 #[test]
