@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use fullview_lab::{Archive, Bench, Experiment, Opening, Outcome, Runs};
+use fullview_lab::{Archive, Bench, Experiment, ExperimentError, Opening, Outcome, Runs};
 
 use super::Exit;
 use crate::args::{BenchArgs, ExperimentArgs, LengthArgs};
@@ -50,12 +50,20 @@ pub fn set_length(
     let runs = length.runs.unwrap_or(experiment.runs);
     experiment.runs = if smoke { Runs::Blocks(1) } else { runs };
     experiment.analysis.max_minutes = length.minutes.unwrap_or(experiment.analysis.max_minutes);
-    check(experiment, &[("--runs", length.runs.is_some()), ("--minutes", length.minutes.is_some())])
+    let flags = [("--runs", length.runs.is_some()), ("--minutes", length.minutes.is_some())];
+    check(experiment, &flags)?;
+    // A smoke run judges nothing.
+    if smoke { Ok(()) } else { blamed(experiment.check_first_look(), &flags) }
 }
 
 /// Checks an experiment whose file was right before flags changed it: what is wrong now is the value of one of these.
 fn check(experiment: &Experiment<Settings>, flags: &[(&str, bool)]) -> anyhow::Result<()> {
-    let Err(error) = experiment.check() else { return Ok(()) };
+    blamed(experiment.check(), flags)
+}
+
+/// The outcome of a check, with the flags that were given in place of the file's name.
+fn blamed(checked: Result<(), ExperimentError>, flags: &[(&str, bool)]) -> anyhow::Result<()> {
+    let Err(error) = checked else { return Ok(()) };
     let given: Vec<&str> = flags.iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| *flag).collect();
     match given[..] {
         [] => Err(error.into()),

@@ -83,6 +83,22 @@ fn experiments_that_cannot_be_run_say_where_and_what_to_do() {
 }
 
 #[test]
+fn a_length_that_ends_before_the_first_look_is_refused_before_anything_runs() {
+    let late = SMALL.replace("runs = 3", "runs = 12") + "[analysis]\nfirst_look = 10\n";
+    let (dir, path) = file("late.toml", late.as_bytes());
+    let out = dir.path().join("out");
+    let bench = |flags: &[&str]| run(&[&["bench", &path, "--out", out.to_str().unwrap()], flags].concat());
+    let ran = bench(&["--runs", "5"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    for words in ["--runs: first_look is more than all blocks", "(10, and 5 blocks are made)", "leave it out"]
+    {
+        assert!(ran.err.contains(words), "{words:?} is missing in: {}", ran.err);
+    }
+    assert!(!out.exists());
+    assert_eq!(bench(&["--smoke"]).code, 0);
+}
+
+#[test]
 fn settings_of_the_other_kind_are_refused_with_their_place() {
     let lookup = "lookup.batch belongs to subjects of kind \"lookup\"";
     refused_campaign("traffic.flows = 200", "lookup.batch = 32", &["wrong.toml:14:16", lookup]);

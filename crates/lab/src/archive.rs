@@ -214,7 +214,7 @@ fn resume<S: Settings>(folder: &Path, now: &Experiment<S>) -> Result<Archive, La
     let mut journal = Journal::open(&folder.join(PANELS))?;
     let path = folder.join(CAMPAIGN);
     let text = fs::read_to_string(&path).map_err(|source| ArchiveError::read(&path, source))?;
-    let before = Experiment::<S>::parse(&path.display().to_string(), &text)?;
+    let before = Experiment::<S>::read(&path.display().to_string(), &text)?;
     let now = now.continuing(&before);
     let differences =
         before.with_length_of(&now).differences(&now).map_err(|error| malformed(&path, &error))?;

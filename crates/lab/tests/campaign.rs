@@ -391,6 +391,20 @@ fn fewer_blocks_than_before_do_not_move_the_looks() {
     assert_eq!(report_json(folder.path())["comparisons"][0]["look"]["blocks"], 4);
 }
 
+/// The record of such a campaign has looks that its blocks never reach. It can be continued like any other.
+#[test]
+fn a_campaign_that_was_resumed_with_fewer_blocks_can_be_resumed_with_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut stopped = MockBench { stop_in: Some(2), ..MockBench::default() };
+    campaign(EXPERIMENT, folder.path(), Opening::New, &mut stopped).unwrap();
+    made(&EXPERIMENT.replace("runs = 4", "runs = 2"), folder.path(), Opening::Resume);
+    let archived = fs::read_to_string(folder.path().join("campaign.toml")).unwrap();
+    assert!(archived.contains("runs = 2") && archived.contains("first_look = 4"), "{archived}");
+    let (_, panels, _) = made(&EXPERIMENT.replace("runs = 4", "runs = 6"), folder.path(), Opening::Resume);
+    assert_eq!(blocks(&panels), 6);
+    assert_eq!(report_json(folder.path())["comparisons"][0]["look"]["blocks"], 5);
+}
+
 fn report_json(folder: &Path) -> serde_json::Value {
     serde_json::from_str(fullview_lab::report(folder).unwrap().json()).unwrap()
 }

@@ -38,14 +38,12 @@ impl<S: DeserializeOwned + Default> Experiment<S> {
     /// Reads an experiment and refuses one that cannot be run or judged. Errors contain `name` as the name of the file.
     pub fn parse(name: &str, text: &str) -> Result<Self, ExperimentError> {
         let experiment = Self::read(name, text)?;
-        let comes = experiment.analysis.first_look.is_none_or(|first| first <= experiment.most_blocks());
-        let at = [PathStep::Key("analysis"), PathStep::Key("first_look")];
-        let message = "first_look is more than all blocks, so nothing would be judged: leave it out";
-        require(comes, &at, message).map_err(|value| experiment.refuse(&value.path, value.message))?;
+        experiment.check_first_look()?;
         Ok(experiment)
     }
 
-    fn read(name: &str, text: &str) -> Result<Self, ExperimentError> {
+    /// Reads an experiment that may end before its first look, as a campaign does that was resumed with fewer blocks.
+    pub(crate) fn read(name: &str, text: &str) -> Result<Self, ExperimentError> {
         let mut experiment: Self =
             toml::from_str(text).map_err(|error| ExperimentError::syntax(name, text, &error))?;
         experiment.source = Source { name: name.into(), text: text.into() };
@@ -59,6 +57,17 @@ impl<S> Experiment<S> {
     /// Checks every value again, for a caller that changed a field after reading, for example because of a flag.
     pub fn check(&self) -> Result<(), ExperimentError> {
         check(self).map_err(|value| self.refuse(&value.path, value.message))
+    }
+
+    /// Refuses an experiment that ends before its first look, so that nothing would be judged.
+    pub fn check_first_look(&self) -> Result<(), ExperimentError> {
+        let (first, most) = (self.first_look(), self.most_blocks());
+        let message = format!(
+            "first_look is more than all blocks, so nothing would be judged ({first}, and {most} blocks are made): leave it \
+             out, or make more blocks"
+        );
+        let at = [PathStep::Key("analysis"), PathStep::Key("first_look")];
+        require(first <= most, &at, &message).map_err(|value| self.refuse(&value.path, value.message))
     }
 
     /// Returns the error that refuses the value at `path`, for checks that only the program of the subject can make.
