@@ -360,6 +360,11 @@ impl Pair<'_> {
             "they have no round in common: each rate is compared with its control in its own folder, and the blocks are \
              two unmatched sets (Welch's t), not pairs"
                 .to_owned(),
+            format!(
+                "every comparison of folders is a look of its own with the whole error rate, alpha = {}: repeated while a \
+                 campaign grows, it finds false differences more often",
+                self.alpha()
+            ),
         ];
         let conditions = condition_differences(&before.provenance.conditions, &after.provenance.conditions);
         let differences = before.provenance.differences(&after.provenance);

@@ -201,6 +201,7 @@ fn the_same_program_on_a_slower_machine_is_equivalent() {
     }
     assert!(compared.left_out.is_empty() && compared.untrusted.is_empty());
     assert!(compared.weaker[0].contains("different times") && compared.weaker[1].contains("no round"));
+    assert!(compared.weaker[2].contains("alpha = 0.05: repeated while a campaign grows"));
 }
 
 /// The settings are the same, but the program needs 8 ns where it needed 10: (10 + 10) / (10 + 8) of the rate.
