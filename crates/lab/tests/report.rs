@@ -247,6 +247,10 @@ fn the_ratios_have_a_graph() {
     let texts =
         ["r368766 with the patch", "better", "multiple of r368766", "within the margin of ±1 %", "inet6"];
     texts.iter().for_each(|text| assert!(svg.contains(text), "{text}"));
+    let two_sets = "with a probability of 95 %, and so do those of the share";
+    let text = svg.split('<').filter_map(|tag| tag.split_once('>')).map(|(_, text)| text.trim());
+    let text = text.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
+    assert!(text.contains(two_sets), "{text}");
     assert_eq!(svg.matches(" ×\n").count(), 2, "one ratio in each family: {svg}");
     assert!(!svg.contains("against") && !svg.contains("undecided"));
     assert!(fs::read_to_string(folder.path().join("README.md")).unwrap().contains("(ratios.png)"));

@@ -78,7 +78,11 @@ fn x_label(results: &Results, baseline: Option<&str>) -> String {
 fn meaning(results: &Results) -> String {
     let comparisons = counted(results.judged.comparisons.len() as u32, "comparison");
     let level = percent(1.0 - results.campaign.experiment.analysis.alpha);
-    let has_shares = results.judged.comparisons.iter().any(|compared| compared.observed.share.is_some());
-    let both = if has_shares { "; a verdict holds for the whole loop and for the share" } else { "" };
-    format!("The intervals hold together for {comparisons} with a probability of {level}{both}")
+    if results.has_shares() {
+        return format!(
+            "The intervals of the whole loop hold together for {comparisons} with a probability of {level}, and so do those \
+             of the share; a verdict holds for both"
+        );
+    }
+    format!("The intervals hold together for {comparisons} with a probability of {level}")
 }

@@ -79,6 +79,11 @@ impl Results {
         self.campaign.experiment.analysis.margin
     }
 
+    /// Whether a comparison has a share of the loop, so that there are two sets of intervals.
+    pub(super) fn has_shares(&self) -> bool {
+        self.judged.comparisons.iter().any(|compared| compared.observed.share.is_some())
+    }
+
     /// Whether the campaign was measured in panels.
     pub(super) fn has_panels(&self) -> bool {
         matches!(self.campaign.measured, Measurements::Panels(_))

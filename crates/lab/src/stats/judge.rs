@@ -2,7 +2,8 @@
 //!
 //! Every comparison of every family of measurements is a member, m in all. At look k each of them has an interval of level
 //! alpha / (k (k + 1) m). By the union bound the intervals of all comparisons at all looks hold together with a
-//! probability of 1 − alpha, whatever the dependence between arms, looks and comparisons; so a verdict that follows from
+//! probability of 1 − alpha, whatever the dependence between arms, looks and comparisons, and those of the shares do so as a
+//! set of their own; so a verdict that follows from
 //! them is false with a probability of at most alpha, however often one looks.
 
 use super::contrast::{Contrast, Design};

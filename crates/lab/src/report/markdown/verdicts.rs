@@ -27,13 +27,27 @@ fn meaning(results: &Results) -> String {
     let Analysis { margin, alpha, .. } = &results.campaign.experiment.analysis;
     let unit = if results.has_panels() { "block" } else { "run" };
     format!(
-        "The unit of observation is one {unit}. Intervals and p hold together for {}: the probability of at least one false \
-         verdict among them is at most {}. The margin is ±{}. The smallest difference is the one that this \
+        "The unit of observation is one {unit}. {} The probability of at least one false verdict among them is at most {}. \
+         The margin is ±{}. The smallest difference is the one that this \
          number of {unit}s with this spread tells apart from the margin with a probability of {}.",
-        counted(results.judged.comparisons.len() as u32, "comparison"),
+        together(results),
         percent(*alpha),
         percent(*margin),
         percent(POWER),
+    )
+}
+
+/// How far the intervals hold. Those of the shares are a second set, as wide as if it were the only one, because a verdict
+/// needs both.
+fn together(results: &Results) -> String {
+    let comparisons = counted(results.judged.comparisons.len() as u32, "comparison");
+    let level = percent(1.0 - results.campaign.experiment.analysis.alpha);
+    if !results.has_shares() {
+        return format!("Intervals and p hold together for {comparisons} with a probability of {level}.");
+    }
+    format!(
+        "The intervals of the whole loop hold together for {comparisons} with a probability of {level}, and so do those of \
+         the own share; verdicts and p need both."
     )
 }
 
