@@ -108,7 +108,8 @@ while read -r line; do
         *) at=1; wrong="$member,$bad" ;;
         esac
         case $MODE in
-        refuse) echo '{"error":{"member":'$at',"message":"unknown field `burst`"}}'; continue ;;
+        refuse) [ "$members" = "$member" ] || {
+            echo '{"error":{"member":'$at',"message":"unknown field `burst`"}}'; continue; } ;;
         wrong) [ "$members" = "$member" ] || members=$wrong ;;
         esac
         echo '{"ready":{"controls":1,"subtracts":true,"shortest_ns":1000000,"longest_ns":1000000,"members":['"$members"']}}' ;;

@@ -1,6 +1,11 @@
 //! The bench of two builds: the panels of each block are served by three processes, started anew.
 
+use std::collections::BTreeMap;
+
 use fullview_lab::{Bench, PanelError, PanelWork};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use super::build_settings::{BuildSettings, WhichBuild};
@@ -73,17 +78,27 @@ impl Bench<BuildSettings> for ServedBench {
     ) -> Result<(), PanelError> {
         let plans = self.groups(members);
         let mut group_of = vec![0; members.len()];
-        let (mut groups, all) = (Vec::new(), plans.iter().enumerate());
-        for (index, plan) in all {
+        for (index, plan) in plans.iter().enumerate() {
             plan.members.iter().for_each(|member| group_of[*member] = index);
-            groups.push(self.start(plan, members, family, seed)?);
         }
-        work(&mut ServedPanel::new(groups, &group_of))
+        let mut groups = BTreeMap::new();
+        for index in start_order(plans.len(), seed) {
+            groups.insert(index, self.start(&plans[index], members, family, seed)?);
+        }
+        work(&mut ServedPanel::new(groups.into_values().collect(), &group_of))
     }
 
     fn conditions(&mut self) -> Vec<String> {
         self.conditions.clone()
     }
+}
+
+/// The order in which the processes of a panel start and take their memory, another one in each panel: in one order for all,
+/// what the first process has that the last has not would count as a difference of the builds.
+fn start_order(groups: usize, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..groups).collect();
+    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    order
 }
 
 /// The copy of the baseline: the later one of two members of the build before with the same settings. Either of the two
@@ -110,6 +125,8 @@ fn remove_unset(value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::settings::Settings;
 
@@ -126,6 +143,14 @@ mod tests {
         assert_eq!(copy_among(&first.map(Clone::clone)), Some(2));
         assert_eq!(copy_among(&second.map(Clone::clone)), Some(4));
         assert_eq!(copy_among(&[baseline, after, other]), None);
+    }
+
+    #[test]
+    fn processes_start_in_every_order_and_in_the_same_one_for_a_seed() {
+        let orders: BTreeSet<Vec<usize>> = (0..60).map(|seed| start_order(3, seed)).collect();
+        assert_eq!(orders.len(), 6);
+        assert!(orders.iter().all(|order| order.iter().sum::<usize>() == 3), "{orders:?}");
+        assert_eq!(start_order(3, 7), start_order(3, 7));
     }
 
     #[test]
