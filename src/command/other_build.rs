@@ -112,9 +112,22 @@ impl Commit {
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         let worktree = Worktree::add(self, folder.join(self.short()), keep)?;
         let built = build(&worktree.path, &folder.join("build"))?;
-        fs::copy(&built, &program).with_context(|| built.display().to_string())?;
+        copy_whole(&built, &program).with_context(|| program.display().to_string())?;
         Ok(program)
     }
+}
+
+/// Copies a program so that its final name is that of a whole file only: a later run takes it for one that was kept.
+fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
+    let partial = to.with_added_extension("partial");
+    let copied = fs::copy(from, &partial)
+        .and_then(|_| fs::File::open(&partial)?.sync_all())
+        .and_then(|()| fs::rename(&partial, to));
+    if copied.is_err() {
+        // If this fails too, a partial file stays that nothing reads.
+        let _ = fs::remove_file(&partial);
+    }
+    copied
 }
 
 /// A checkout of a commit beside the user's.
@@ -199,4 +212,23 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     let ran = ran.map_err(|error: io::Error| format!("git cannot be run: {error}"))?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim().to_owned();
     if ran.status.success() { Ok(text(ran.stdout)) } else { Err(text(ran.stderr)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::copy_whole;
+    use std::fs;
+
+    /// The device has no space for the copy, of which a part is written.
+    #[test]
+    fn a_copy_that_fails_leaves_nothing_that_a_later_run_takes_for_a_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let [from, to] = ["built", "fullview-0123"].map(|name| dir.path().join(name));
+        std::os::unix::fs::symlink("/dev/full", dir.path().join("fullview-0123.partial")).unwrap();
+        fs::write(&from, "a program").unwrap();
+        assert!(copy_whole(&from, &to).is_err());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "only the program that was built");
+        copy_whole(&from, &to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"a program");
+    }
 }
