@@ -93,8 +93,12 @@ fn differences(before: &ServedBuild, after: &ServedBuild) -> anyhow::Result<Vec<
         .then(|| "the builds differ in the compiler too: the difference is not of the code alone".to_owned());
     let features = (before.features != after.features)
         .then(|| format!("the builds have other features, {:?} and {:?}", before.features, after.features));
+    let known = before.instructions.as_ref().zip(after.instructions.as_ref());
+    let instructions = known.filter(|(before, after)| before != after).map(|(before, after)| {
+        format!("the builds may use other instructions, {before:?} and {after:?}: their RUSTFLAGS differ")
+    });
     let debug = after.debug.then(|| "both are debug builds: their rates mean nothing".to_owned());
-    Ok(rustc.into_iter().chain(features).chain(debug).collect())
+    Ok(rustc.into_iter().chain(features).chain(instructions).chain(debug).collect())
 }
 
 /// Says in one line what the other lines say together, below them, and before it what would mislead.
@@ -122,4 +126,33 @@ fn conclude(folder: &Path, label: &str, is_json: bool) -> anyhow::Result<()> {
         .collect();
     let all = report.verdicts().len();
     Ok(writeln!(stdout(), "this build against {label}: {} of {all} comparisons", parts.join(", "))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use fullview_bench::served::ServedBuild;
+
+    use super::differences;
+
+    fn build(instructions: Option<&[&str]>) -> ServedBuild {
+        ServedBuild {
+            version: "1".into(),
+            rustc: None,
+            commit: None,
+            program: None,
+            debug: false,
+            features: Vec::new(),
+            instructions: instructions.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
+        }
+    }
+
+    #[test]
+    fn builds_for_other_processors_have_a_condition_that_says_so() {
+        let [plain, native, old] = [Some(&[][..]), Some(&["avx2"][..]), None].map(build);
+        let found = differences(&plain, &native).unwrap();
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("[] and [\"avx2\"]: their RUSTFLAGS differ"), "{found:?}");
+        assert!(differences(&native, &native).unwrap().is_empty());
+        assert!(differences(&old, &native).unwrap().is_empty(), "an older build does not say it");
+    }
 }

@@ -34,8 +34,9 @@ impl AgentConnection {
         session.keep_alive();
         let facts = first_facts(&host.node, &session)?;
         let here = Hello::of_this_program().build;
-        // The file there may be a copy without symbols.
-        if (ServedBuild { program: here.program.clone(), ..facts.build.clone() }) != here {
+        // The file there may be a copy without symbols, for another processor.
+        let (file, instructions) = (here.program.clone(), here.instructions.clone());
+        if (ServedBuild { program: file, instructions, ..facts.build.clone() }) != here {
             let [there, here] = [&facts.build, &here].map(|build| {
                 let commit = build.commit.as_deref().unwrap_or("unknown commit");
                 format!("{} {commit}{}", build.version, if build.debug { ", debug" } else { "" })

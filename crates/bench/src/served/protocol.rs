@@ -59,6 +59,9 @@ pub struct ServedBuild {
     pub debug: bool,
     /// Cargo features that change what is measured.
     pub features: Vec<String>,
+    /// What RUSTFLAGS let the compiler use; absent from older builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -145,9 +148,24 @@ impl Hello {
     pub fn of_this_program() -> Self {
         let Build { version, rustc, commit, program, debug } = Build::current();
         let features = cfg!(feature = "bpf").then(|| "bpf".to_owned()).into_iter().collect();
-        let build = ServedBuild { version, rustc, commit, program, debug, features };
+        let instructions = Some(instructions());
+        let build = ServedBuild { version, rustc, commit, program, debug, features, instructions };
         Self { protocol: PROTOCOL, build }
     }
+}
+
+/// The instruction sets that the compiler could use anywhere in this program, and whether its own code for vectors is left
+/// out.
+fn instructions() -> Vec<String> {
+    let known = [
+        ("fullview_portable", cfg!(fullview_portable)),
+        ("sse4.2", cfg!(target_feature = "sse4.2")),
+        ("bmi2", cfg!(target_feature = "bmi2")),
+        ("avx2", cfg!(target_feature = "avx2")),
+        ("avx512f", cfg!(target_feature = "avx512f")),
+        ("sve", cfg!(target_feature = "sve")),
+    ];
+    known.into_iter().filter(|(_, used)| *used).map(|(name, _)| name.to_owned()).collect()
 }
 
 impl From<ServedArm> for Arm {
