@@ -535,15 +535,41 @@ fn a_route_whose_object_changes_replaces_none() {
     }
 }
 
-/// The kernel changes nothing then (`fib_table_insert` in net/ipv4/fib_trie.c).
+/// The kernel reports no replacement by a route that it has (`fib_table_insert` in net/ipv4/fib_trie.c): a dump has listed the route
+/// after the replacement, and the other one was added before that.
 #[test]
-fn an_ipv4_route_that_is_there_replaces_none() {
+fn an_ipv4_route_that_a_dump_listed_replaces_the_one_before_it() {
     let mut script = Script::new();
     let to = |hop| route("198.18.0.0/15", &[hop]);
-    script.apply([add(to(direct(1))), ControlEvent::Route(to(direct(2)), Placement::Last)]);
-    script.apply([ControlEvent::Route(to(direct(2)), Placement::Replace)]);
+    let other_metric = RouteEntry { metric: 7, ..to(by(1, "10.0.1.7")) };
+    script.mirror.begin_dump(DumpPart::Inet);
+    let listed =
+        [connected("10.0.1.0/24", 1), connected("10.0.2.0/24", 2), to(direct(2)), other_metric.clone()];
+    script.apply(listed.map(|route| ControlEvent::Route(route, Placement::Listed)));
+    script.mirror.end_dump(DumpPart::Inet);
+    let held = [add(to(direct(1))), ControlEvent::Route(to(direct(2)), Placement::Replace)];
+    script.apply(held);
+    assert_eq!(script.to("198.18.0.1"), "1:glean");
     script.apply([ControlEvent::RouteRemoved(to(direct(2)))]);
+    assert_eq!(script.to("198.18.0.1"), "0:glean", "the one of the other metric");
+    script.apply([ControlEvent::RouteRemoved(other_metric)]);
+    assert_eq!(script.to("198.18.0.1"), "no route");
+}
+
+/// Another route came before it after the replacement, and its report follows.
+#[test]
+fn an_ipv4_route_that_a_dump_listed_second_stays_there() {
+    let mut script = Script::new();
+    let to = |hop| route("198.18.0.0/15", &[hop]);
+    script.apply([to(direct(1)), to(direct(2))].map(|route| ControlEvent::Route(route, Placement::Listed)));
+    script.apply([
+        add(to(by(1, "10.0.1.9"))),
+        ControlEvent::Route(to(direct(2)), Placement::Replace),
+        add(to(direct(1))),
+    ]);
     assert_eq!(script.to("198.18.0.1"), "0:glean");
+    script.apply([ControlEvent::RouteRemoved(to(direct(1)))]);
+    assert_eq!(script.to("198.18.0.1"), "1:glean");
 }
 
 #[test]

@@ -110,16 +110,12 @@ impl<A: Address> FamilyRoutes<A> {
         if A::BITS == 128 && routes.len() > 0 && grows(routes, (prefix, route, placement), sets) {
             return self.changed(table, prefix, at_once);
         }
-        let placement = match placement {
-            // The kernel puts a new IPv6 route behind those of its metric, whatever it is asked for.
-            Placement::First if A::BITS == 128 => Placement::Last,
-            // It leaves an IPv4 route where it is (`fib_table_insert` in net/ipv4/fib_trie.c).
-            Placement::Replace if A::BITS == 32 => Placement::Updated,
-            other => other,
-        };
-        let placed = routes.add(prefix, route, placement);
-        placed.replaced.into_iter().for_each(|gone| self.lost(table, prefix, &gone, sets));
-        if placed.has_effect {
+        let is_inet_replacement = A::BITS == 32 && placement == Placement::Replace;
+        let stale = if is_inet_replacement { routes.remove_replaced(prefix, &route) } else { None };
+        let placed = routes.add(prefix, route, kernel_placement::<A>(placement));
+        let has_effect = placed.has_effect || stale.is_some();
+        stale.into_iter().chain(placed.replaced).for_each(|gone| self.lost(table, prefix, &gone, sets));
+        if has_effect {
             self.changed(table, prefix, at_once);
         }
     }
@@ -409,6 +405,17 @@ fn own<A: Address>(
     let covering = || Some(local.covering(prefix)?.next_hop);
     let local = (!local.is_empty()).then(|| local.get(prefix).or_else(covering)).flatten();
     local.or_else(|| routes.get(&table)?.best(prefix, sets))
+}
+
+/// Where the kernel puts a route of a family for which it reports this placement.
+fn kernel_placement<A: Address>(placement: Placement) -> Placement {
+    match placement {
+        // It puts a new IPv6 route behind those of its metric, whatever it is asked for.
+        Placement::First if A::BITS == 128 => Placement::Last,
+        // A dump may have listed an IPv4 route already. It stays there ([`RouteTable::remove_replaced`]).
+        Placement::Replace if A::BITS == 32 => Placement::Updated,
+        other => other,
+    }
 }
 
 /// Whether a multipath route may have others between its hops that no report named. If every route up to now is known, one whose

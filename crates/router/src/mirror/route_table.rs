@@ -114,6 +114,16 @@ impl<A: Address> RouteTable<A> {
         removed
     }
 
+    /// Removes the first route beside a known one, as that one is reported to have replaced the first. The kernel does not report an
+    /// IPv4 route as a replacement if it has the route already (`fib_table_insert` in net/ipv4/fib_trie.c). So the route is known
+    /// from a later dump, and its place with it, and the kernel does not have the one before it any more.
+    pub fn remove_replaced(&mut self, prefix: Prefix<A>, route: &StoredRoute) -> Option<StoredRoute> {
+        let mut beside = self.at(prefix).iter().filter(|known| known.is_beside(route));
+        let first = beside.next().filter(|first| !first.is(route)).copied()?;
+        let is_known = beside.any(|known| known.is(route));
+        is_known.then(|| self.remove(prefix, |known| *known == first)).flatten()
+    }
+
     /// Puts a route in the place of those that `is_part` of it, if there are any. Returns these.
     pub fn grow(
         &mut self,
