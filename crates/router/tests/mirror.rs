@@ -654,6 +654,31 @@ fn numbers_of_removed_vlans_are_given_to_others_when_all_are_taken() {
     assert_eq!(script.mirror.take_warnings(), [""; 0]);
 }
 
+/// As `ip link set eth2.7 mtu 0`, which the kernel allows.
+#[test]
+fn an_interface_without_an_mtu_forwards_nothing_and_the_others_go_on() {
+    let mut script = Script::new();
+    let vlan = |mtu| {
+        let kind = LinkKind::Vlan { id: 7, parent: 2 };
+        ControlEvent::Link(Link { kind, mtu, ..link(7, "eth2.7") })
+    };
+    let forwards = |script: &Script| {
+        let view = script.view();
+        let of = view.interface(2).unwrap();
+        [of.up, of.forwards_inet, of.forwards_inet6]
+    };
+    script.apply([vlan(1500)]);
+    assert_eq!(forwards(&script), [true; 3]);
+    script.apply([vlan(0), neighbor(1, "10.0.1.9", 19, REACHABLE)]);
+    assert_eq!((forwards(&script), script.to("10.0.1.9")), ([false; 3], "0:19".into()));
+    let warnings = script.mirror.take_warnings();
+    assert!(matches!(&warnings[..], [one] if one.contains("eth2.7 has an MTU of 0")), "{warnings:?}");
+    script.apply([neighbor(1, "10.0.1.8", 18, REACHABLE)]);
+    assert_eq!((script.to("10.0.1.8"), script.mirror.take_warnings()), ("0:18".into(), Vec::new()));
+    script.apply([vlan(1500)]);
+    assert_eq!(forwards(&script), [true; 3]);
+}
+
 /// Rules may block what comes by an interface that is new, and by one that has another's number now.
 #[test]
 fn an_interface_forwards_only_when_the_filter_has_rules_for_it() {

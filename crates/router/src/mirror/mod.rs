@@ -220,7 +220,7 @@ impl Mirror {
             };
             let published = self.publisher.publish(&sources);
             let warnings = &mut self.routing.sets.warnings;
-            warnings.extend(self.publisher.take_warning());
+            warnings.extend(self.publisher.take_warnings());
             match published {
                 Ok(view) => self.routing.sets.next_hops.published(&view),
                 Err(error) => warnings.push(format!("the view is not renewed: {error}")),

@@ -40,7 +40,9 @@ pub(super) struct Publisher {
     /// How many rules of policy routing the data path has room for.
     pub most_rules: usize,
     pub tables: TablePlaces,
-    warning: Option<String>,
+    warnings: Vec<String>,
+    /// The names of interfaces that no packet fits on.
+    without_mtu: Vec<String>,
     pub policies: BTreeMap<String, InterfacePolicy>,
     pub flow_seed: u64,
     /// The names of the interfaces, by number, for which the rules of a filter were made; `None` if there is no filter.
@@ -73,7 +75,8 @@ impl Publisher {
             ruled: Vec::new(),
             most_rules: usize::MAX,
             tables: TablePlaces::default(),
-            warning: None,
+            warnings: Vec::new(),
+            without_mtu: Vec::new(),
             policies: BTreeMap::new(),
             flow_seed: 0,
             judged: None,
@@ -94,17 +97,21 @@ impl Publisher {
     pub fn publish(&mut self, sources: &Sources<'_>) -> Result<Arc<View>, ViewError> {
         let links: Vec<_> = sources.links_and_lookups().collect();
         let used = links.iter().flat_map(|(_, link)| link).flat_map(|(_, lookups)| lookups.tables());
-        self.warning = self.tables.follow(used.collect());
+        self.warnings.extend(self.tables.follow(used.collect()));
         self.ruled.clear();
+        let without_mtu = std::mem::take(&mut self.without_mtu);
         let (tables, mut room) = (&sources.routing.tables, RuleRoom::new(self.most_rules));
         let interfaces = (0..).zip(&links).map(|(number, (place, link))| {
             let interface = match link {
                 Some((link, lookups)) => self.interface(sources.interface(*place, link), lookups, &mut room),
                 None => sources.absent(*place),
             };
-            self.closed(number, interface)
+            let interface = self.with_mtu(interface);
+            self.closed_unless_judged(number, interface)
         });
         let interfaces = interfaces.collect();
+        let new = self.without_mtu.iter().filter(|name| !without_mtu.contains(name));
+        self.warnings.extend(new.map(|name| no_mtu(name)));
         let view = View::new(ViewParts {
             interfaces,
             adjacencies: sources.adjacencies(),
@@ -115,18 +122,24 @@ impl Publisher {
         Ok(self.views.publish(view))
     }
 
-    /// What the last view lacks.
-    pub fn take_warning(&mut self) -> Option<String> {
-        self.warning.take()
+    /// What views lack since the last call.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
     }
 
     /// An interface for which the rules of the filter were not made forwards nothing: they may be about it.
-    fn closed(&self, number: usize, interface: Interface) -> Interface {
+    fn closed_unless_judged(&self, number: usize, interface: Interface) -> Interface {
         let is_judged = self.judged.as_ref().is_none_or(|names| names.get(number) == Some(&interface.name));
-        match is_judged {
-            true => interface,
-            false => Interface { up: false, forwards_inet: false, forwards_inet6: false, ..interface },
+        if is_judged { interface } else { closed(interface) }
+    }
+
+    /// A VLAN device can have an MTU of 0. Nothing is forwarded on it, and the view is made for the others.
+    fn with_mtu(&mut self, interface: Interface) -> Interface {
+        if interface.mtu_of(Family::Inet6) > 0 {
+            return interface;
         }
+        self.without_mtu.push(interface.name.clone());
+        closed(Interface { mtu: 1, mtu6: None, ..interface })
     }
 
     /// An interface that has a link.
@@ -160,6 +173,16 @@ impl Publisher {
             None => interface,
         }
     }
+}
+
+fn closed(interface: Interface) -> Interface {
+    Interface { up: false, forwards_inet: false, forwards_inet6: false, ..interface }
+}
+
+fn no_mtu(name: &str) -> String {
+    format!(
+        "interface {name} has an MTU of 0, so nothing is forwarded on it; `ip link set {name} mtu 1500` changes that"
+    )
 }
 
 fn readers(tables: &Tables, number: u32) -> Option<TableReaders> {
