@@ -11,8 +11,8 @@ use fullview_plane::view::View;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_router::mirror::Mirror;
 use fullview_router::netlink::event::{
-    ALL_LINKS, ControlEvent, DumpPart, Link, LinkKind, LinkNeighbor, NeighborState, NextHopObject,
-    PROTOCOL_RA, Placement, RouteEntry, RouteOrigin, Rule, RuleSelector, RuleTarget, Selector,
+    ALL_LINKS, AssignedAddress, ControlEvent, DumpPart, Link, LinkKind, LinkNeighbor, NeighborState,
+    NextHopObject, PROTOCOL_RA, Placement, RouteEntry, RouteOrigin, Rule, RuleSelector, RuleTarget, Selector,
 };
 use fullview_router::route::{AnyPrefix, HopSet, RouteAction, RouteHop};
 use fullview_table::fib::framework::{Settings, Time};
@@ -820,11 +820,11 @@ fn a_dump_removes_what_it_does_not_list() {
 fn what_the_kernel_may_have_dropped_silently_is_suspected() {
     let mut script = Script::new();
     let address = InterfaceAddress { ip: ip("10.0.1.1"), len: 24 };
-    script.apply([ControlEvent::Address(1, address)]);
+    script.apply([ControlEvent::Address(1, address.into())]);
     script.mirror.take_suspicions();
     script.apply([add(route("198.18.0.0/15", &[by(1, "10.0.1.9")]))]);
     assert_eq!(script.mirror.take_suspicions(), []);
-    script.apply([ControlEvent::AddressRemoved(1, address)]);
+    script.apply([ControlEvent::AddressRemoved(1, address.into())]);
     assert_eq!(script.mirror.take_suspicions(), [DumpPart::Inet]);
     assert_eq!(script.mirror.take_suspicions(), []);
     script.apply([ControlEvent::RouteRemoved(route("192.0.2.0/24", &[direct(1)]))]);
@@ -881,8 +881,10 @@ fn ipv4_routes_with_a_hop_by_a_link_go_when_it_is_removed() {
 fn ipv4_routes_by_a_link_go_with_its_last_address() {
     let mut script = Script::new();
     let address = |host: &str| InterfaceAddress { ip: ip(host), len: 24 };
-    let removed = |host: &str| ControlEvent::AddressRemoved(1, address(host));
-    script.apply(["10.0.1.1", "10.0.1.3", "fe80::1"].map(|host| ControlEvent::Address(1, address(host))));
+    let removed = |host: &str| ControlEvent::AddressRemoved(1, address(host).into());
+    script.apply(
+        ["10.0.1.1", "10.0.1.3", "fe80::1"].map(|host| ControlEvent::Address(1, address(host).into())),
+    );
     script.apply([
         neighbor(2, "10.0.2.9", 29, REACHABLE),
         add(route("198.18.0.0/16", &[by(1, "10.0.1.9")])),
@@ -893,6 +895,22 @@ fn ipv4_routes_by_a_link_go_with_its_last_address() {
     assert_eq!(script.to("198.18.0.1"), "0:glean");
     script.apply([removed("10.0.1.3")]);
     assert_eq!([script.to("198.18.0.1"), script.to("2001:db8:1::1")], ["1:29", "0:glean"]);
+}
+
+/// The kernel has it twice, and removes one.
+#[test]
+fn ipv4_routes_by_a_link_stay_while_its_address_has_another_peer() {
+    let mut script = Script::new();
+    let own = InterfaceAddress { ip: ip("10.0.1.1"), len: 32 };
+    let to = |last| AssignedAddress { own, peer: Some([10, 1, 0, last].into()) };
+    script.apply([ControlEvent::Address(1, to(2)), ControlEvent::Address(1, to(3))]);
+    script.apply([add(route("198.18.0.0/16", &[by(1, "10.1.0.2")]))]);
+    assert_eq!(script.view().interface(0).unwrap().addresses, [own]);
+    script.apply([ControlEvent::AddressRemoved(1, to(3))]);
+    assert_eq!(script.view().interface(0).unwrap().addresses, [own]);
+    assert_eq!(script.to("198.18.0.1"), "0:glean");
+    script.apply([ControlEvent::AddressRemoved(1, to(2))]);
+    assert_eq!(script.to("198.18.0.1"), "no route");
 }
 
 #[test]
@@ -913,12 +931,12 @@ fn links_are_asked_for_when_ipv6_may_be_disabled_on_one() {
     let mut script = Script::new();
     let asks = |script: &mut Script| script.mirror.take_suspicions().contains(&DumpPart::Links);
     let own = InterfaceAddress { ip: ip("fe80::1"), len: 64 };
-    script.apply([ControlEvent::Address(1, own)]);
+    script.apply([ControlEvent::Address(1, own.into())]);
     assert!(!asks(&mut script));
-    script.apply([ControlEvent::AddressRemoved(1, own)]);
+    script.apply([ControlEvent::AddressRemoved(1, own.into())]);
     assert!(asks(&mut script));
     script.apply([ControlEvent::Link(Link { runs_inet6: false, ..link(1, "eth1") })]);
-    script.apply([ControlEvent::Address(1, own)]);
+    script.apply([ControlEvent::Address(1, own.into())]);
     assert!(asks(&mut script));
 }
 
@@ -1277,12 +1295,12 @@ fn a_dump_of_addresses_that_does_not_end_forgets_none() {
     let mut script = Script::new();
     let address = |host: &str| InterfaceAddress { ip: ip(host), len: 24 };
     let (kept, gone) = (address("10.0.1.1"), address("10.0.1.3"));
-    script.apply([kept, gone].map(|address| ControlEvent::Address(1, address)));
+    script.apply([kept, gone].map(|address| ControlEvent::Address(1, address.into())));
     script.mirror.begin_dump(DumpPart::Addresses);
-    script.apply([ControlEvent::Address(2, address("10.0.2.1"))]);
+    script.apply([ControlEvent::Address(2, address("10.0.2.1").into())]);
     assert_eq!(script.view().interface(0).unwrap().addresses, [kept, gone]);
     script.mirror.begin_dump(DumpPart::Addresses);
-    script.apply([ControlEvent::Address(1, kept)]);
+    script.apply([ControlEvent::Address(1, kept.into())]);
     assert_eq!(script.mirror.end_dump(DumpPart::Addresses), 2);
     script.settle();
     assert_eq!(script.view().interface(0).unwrap().addresses, [kept]);
@@ -1327,9 +1345,9 @@ fn dead_hops_may_be_usable_again_with_an_address() {
     script.apply([add(route("198.18.0.0/15", &[dead, by(2, "10.0.2.9")]))]);
     script.mirror.take_suspicions();
     let address = |host: &str| InterfaceAddress { ip: ip(host), len: 24 };
-    script.apply([ControlEvent::Address(2, address("10.0.2.1"))]);
+    script.apply([ControlEvent::Address(2, address("10.0.2.1").into())]);
     assert_eq!(script.mirror.take_suspicions(), []);
-    script.apply([ControlEvent::Address(1, address("10.0.1.1"))]);
+    script.apply([ControlEvent::Address(1, address("10.0.1.1").into())]);
     assert_eq!(script.mirror.take_suspicions(), [DumpPart::Inet]);
 }
 

@@ -45,7 +45,8 @@ pub fn apply_plan(mirror: &mut Mirror, plan: &Plan, ports: &[PortState]) {
     mirror.end_dump(DumpPart::Links);
     mirror.begin_dump(DumpPart::Addresses);
     for interface in &plan.interfaces {
-        addresses(interface, ports).for_each(|own| mirror.apply(ControlEvent::Address(interface.link, own)));
+        addresses(interface, ports)
+            .for_each(|own| mirror.apply(ControlEvent::Address(interface.link, own.into())));
     }
     mirror.end_dump(DumpPart::Addresses);
     mirror.begin_dump(DumpPart::Inet);

@@ -2,11 +2,10 @@
 
 use std::net::IpAddr;
 
-use fullview_plane::interface::InterfaceAddress;
 use fullview_table::Family;
 use rustc_hash::FxHashSet;
 
-use crate::netlink::event::{ControlEvent, DumpPart, Link, LinkNeighbor, RouteEntry, Rule};
+use crate::netlink::event::{AssignedAddress, ControlEvent, DumpPart, Link, LinkNeighbor, RouteEntry, Rule};
 use crate::route::{AnyPrefix, LinkIndex};
 
 use super::Mirror;
@@ -260,25 +259,25 @@ impl Mirror {
     }
 
     /// With the first address of a link its dead hops can be used again.
-    fn add_address(&mut self, link: LinkIndex, address: InterfaceAddress) {
+    fn add_address(&mut self, link: LinkIndex, address: AssignedAddress) {
         let is_new = self.links.add_address(link, address);
         self.view_changed |= is_new;
         if is_new {
             self.suspect_disabled_inet6(link, address, true);
         }
-        if is_new && address.ip.is_ipv4() && self.routing.sets.has_dead_by(link) {
+        if is_new && address.own.ip.is_ipv4() && self.routing.sets.has_dead_by(link) {
             self.suspect(DumpPart::Inet);
             self.revive(link);
         }
     }
 
-    fn remove_address(&mut self, link: LinkIndex, address: InterfaceAddress) {
+    fn remove_address(&mut self, link: LinkIndex, address: AssignedAddress) {
         let was_there = self.links.remove_address(link, address);
         self.view_changed |= was_there;
         if was_there {
             self.suspect_disabled_inet6(link, address, false);
         }
-        if was_there && address.ip.is_ipv4() {
+        if was_there && address.own.ip.is_ipv4() {
             self.suspect(DumpPart::Inet);
             self.drop_routes_without_address(link);
         }
@@ -292,8 +291,8 @@ impl Mirror {
     }
 
     /// The kernel does not report whether IPv6 is disabled on a link. But while it is, the link has no link-local address.
-    fn suspect_disabled_inet6(&mut self, link: LinkIndex, address: InterfaceAddress, is_there: bool) {
-        let is_link_local = matches!(address.ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+    fn suspect_disabled_inet6(&mut self, link: LinkIndex, address: AssignedAddress, is_there: bool) {
+        let is_link_local = matches!(address.own.ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
         if is_link_local && self.links.get(link).is_some_and(|link| link.up && link.runs_inet6 != is_there) {
             self.suspect(DumpPart::Links);
         }

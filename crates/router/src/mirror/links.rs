@@ -6,7 +6,7 @@ use fullview_plane::interface::InterfaceAddress;
 use fullview_table::Family;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::netlink::event::{ALL_LINKS, Link, LinkKind};
+use crate::netlink::event::{ALL_LINKS, AssignedAddress, Link, LinkKind};
 use crate::route::{LinkIndex, MAIN_TABLE};
 
 /// Whether packets can be sent on a link.
@@ -61,7 +61,7 @@ struct KnownLink {
 }
 
 struct KnownAddress {
-    address: InterfaceAddress,
+    address: AssignedAddress,
     /// Whether the last dump listed it.
     seen: bool,
 }
@@ -151,7 +151,7 @@ impl LinkTable {
     }
 
     /// Returns whether the address is new.
-    pub fn add_address(&mut self, index: LinkIndex, address: InterfaceAddress) -> bool {
+    pub fn add_address(&mut self, index: LinkIndex, address: AssignedAddress) -> bool {
         let Some(known) = self.links.get_mut(&index) else { return false };
         let listed = known.addresses.iter_mut().find(|known| known.address == address);
         let is_new = listed.is_none();
@@ -163,7 +163,7 @@ impl LinkTable {
     }
 
     /// Returns whether the address was there.
-    pub fn remove_address(&mut self, index: LinkIndex, address: InterfaceAddress) -> bool {
+    pub fn remove_address(&mut self, index: LinkIndex, address: AssignedAddress) -> bool {
         let Some(known) = self.links.get_mut(&index) else { return false };
         let before = known.addresses.len();
         known.addresses.retain(|known| known.address != address);
@@ -207,14 +207,21 @@ impl LinkTable {
         self.links.get(&index).map(|known| &known.link)
     }
 
+    /// The addresses of a link, each once, whatever its peers are.
     pub fn addresses(&self, index: LinkIndex) -> Vec<InterfaceAddress> {
         let known = self.links.get(&index).into_iter().flat_map(|known| &known.addresses);
-        known.map(|known| known.address).collect()
+        let mut addresses = Vec::new();
+        for own in known.map(|known| known.address.own) {
+            if !addresses.contains(&own) {
+                addresses.push(own);
+            }
+        }
+        addresses
     }
 
     pub fn has_inet_address(&self, index: LinkIndex) -> bool {
         let known = self.links.get(&index).into_iter().flat_map(|known| &known.addresses);
-        known.into_iter().any(|known| known.address.ip.is_ipv4())
+        known.into_iter().any(|known| known.address.own.ip.is_ipv4())
     }
 
     /// Whether a link is set up and has a carrier.

@@ -2,7 +2,7 @@
 //! kernel reports them over netlink; a router without a kernel writes the same events from its configuration.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU32;
 
 use fullview_plane::interface::InterfaceAddress;
@@ -24,9 +24,9 @@ pub enum ControlEvent {
     /// A link was removed.
     LinkRemoved(LinkIndex),
     /// This host has an address on a link.
-    Address(LinkIndex, InterfaceAddress),
+    Address(LinkIndex, AssignedAddress),
     /// This host no longer has an address on a link.
-    AddressRemoved(LinkIndex, InterfaceAddress),
+    AddressRemoved(LinkIndex, AssignedAddress),
     /// A neighbour exists, or its state changed.
     Neighbor(LinkNeighbor),
     /// A neighbour was removed.
@@ -46,6 +46,21 @@ pub enum ControlEvent {
     Rule(Rule),
     /// A rule of policy routing was removed.
     RuleRemoved(Rule),
+}
+
+/// An address as the kernel assigns it to a link. The kernel may have an IPv4 address several times, each with another peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AssignedAddress {
+    /// The address.
+    pub own: InterfaceAddress,
+    /// The other end of a point-to-point link.
+    pub peer: Option<Ipv4Addr>,
+}
+
+impl From<InterfaceAddress> for AssignedAddress {
+    fn from(own: InterfaceAddress) -> AssignedAddress {
+        AssignedAddress { own, peer: None }
+    }
 }
 
 /// A rule of policy routing.

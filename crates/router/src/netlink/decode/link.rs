@@ -1,5 +1,7 @@
 //! Links, their addresses and their neighbours.
 
+use std::net::IpAddr;
+
 use netlink_packet_core::{Parseable, ParseableParametrized, parse_u16_be};
 use netlink_packet_route::address::{AddressAttribute, AddressHeader};
 use netlink_packet_route::link::{AfSpecInet6, InfoVlan, InfoVrf, LinkAttribute, LinkFlags, LinkHeader};
@@ -8,7 +10,7 @@ use netlink_packet_route::neighbour::{NeighbourFlags, NeighbourHeader};
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::wire::ethernet::Mac;
 
-use crate::netlink::event::{Link, LinkKind, LinkNeighbor, NeighborState};
+use crate::netlink::event::{AssignedAddress, Link, LinkKind, LinkNeighbor, NeighborState};
 use crate::netlink::uapi;
 use crate::route::LinkIndex;
 
@@ -115,8 +117,9 @@ fn dot1q_id<'a>(data: &impl Attributes<'a>) -> Option<u16> {
     data.clone().find_map(id).filter(|_| protocol == DOT1Q && !has_priorities)
 }
 
-/// `struct ifaddrmsg`, then attributes. On a point-to-point link `IFA_LOCAL` is this host's address.
-pub(super) fn address(body: &[u8]) -> Option<(LinkIndex, InterfaceAddress)> {
+/// `struct ifaddrmsg`, then attributes. On a point-to-point link `IFA_LOCAL` is this host's address, and `IFA_ADDRESS` the peer's.
+/// Peers do not tell IPv6 addresses of a link apart.
+pub(super) fn address(body: &[u8]) -> Option<(LinkIndex, AssignedAddress)> {
     let header = AddressHeader::parse(body).ok()?;
     let (mut local, mut address) = (None, None);
     for attribute in attributes(body, ADDRESS_HEADER)? {
@@ -126,7 +129,12 @@ pub(super) fn address(body: &[u8]) -> Option<(LinkIndex, InterfaceAddress)> {
             _ => {}
         }
     }
-    Some((header.index, InterfaceAddress { ip: local.or(address)?, len: header.prefix_len }))
+    let own = InterfaceAddress { ip: local.or(address)?, len: header.prefix_len };
+    let peer = match address {
+        Some(IpAddr::V4(peer)) if IpAddr::V4(peer) != own.ip => Some(peer),
+        _ => None,
+    };
+    Some((header.index, AssignedAddress { own, peer }))
 }
 
 /// `struct ndmsg`, then attributes; `None` within for an address that the kernel answers for as a proxy.
@@ -163,6 +171,20 @@ mod tests {
         let mtu = attribute(uapi::IFLA_MTU, &1500u32.to_ne_bytes());
         let name = attribute(uapi::IFLA_IFNAME, b"eth0.5\0");
         link(&[header, mtu, name, attributes.concat()].concat()).unwrap()
+    }
+
+    #[test]
+    fn an_ipv4_address_may_have_a_peer() {
+        const IFA_ADDRESS: u16 = 1;
+        const IFA_LOCAL: u16 = 2;
+        let (own, other) = (attribute(IFA_LOCAL, &[10, 0, 0, 1]), [10, 1, 0, 2]);
+        let read = |to: [u8; 4]| {
+            let header = [uapi::AF_INET, 32, 0, 0, 7, 0, 0, 0];
+            address(&[&header[..], &attribute(IFA_ADDRESS, &to), &own].concat()).unwrap()
+        };
+        let address = InterfaceAddress { ip: [10, 0, 0, 1].into(), len: 32 };
+        assert_eq!(read([10, 0, 0, 1]), (7, address.into()));
+        assert_eq!(read(other), (7, AssignedAddress { own: address, peer: Some(other.into()) }));
     }
 
     #[test]
