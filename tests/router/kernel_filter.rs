@@ -4,6 +4,8 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
+#[cfg(feature = "bpf")]
+use std::{thread::sleep, time::Duration};
 
 use fullview_router::fence::{Fence, FencedPort};
 use fullview_testnet::{ANSWER, Program, eventually, may_run};
@@ -135,6 +137,26 @@ fn only_flows_that_the_rules_allow_pass() {
             assert!(output.contains("engine threads: `filter` is a setting of threads"), "{output}");
         }
     }
+}
+
+/// The route is in the table `local`, so that it changes nothing that workers forward with.
+#[test]
+#[cfg(feature = "bpf")]
+fn packets_to_an_address_that_this_host_gets_meet_no_rules() {
+    if !may_run(&["ip", "setpriv", "nft", "ping"]) {
+        return;
+    }
+    let lab = FilterLab::new("pf", PF);
+    let _program = lab.start();
+    let (left, allowed) = (lab.left(5000), lab.right(4000));
+    let answers =
+        |to: &str| lab.lab.left.try_command(&format!("ping -n -c 4 -i 0.2 -W 1 {to}")).status.success();
+    assert!(eventually(|| passes(&left, &allowed) && passes(&allowed, &left)), "{}", lab.show("counters"));
+    assert!(answers("10.0.1.1"));
+    // Until the neighbours are known, which changes what workers forward with.
+    sleep(Duration::from_secs(1));
+    lab.lab.router.ip("route add local 198.51.100.7/32 dev lo");
+    assert!(answers("198.51.100.7"), "{}", lab.show("counters"));
 }
 
 #[test]

@@ -679,6 +679,32 @@ fn an_interface_without_an_mtu_forwards_nothing_and_the_others_go_on() {
     assert_eq!(forwards(&script), [true; 3]);
 }
 
+#[test]
+fn addresses_of_this_host_are_followed_without_a_new_view() {
+    let mut script = Script::new();
+    let vrf = Link { kind: LinkKind::Vrf { table: 100 }, ..link(5, "blue") };
+    let in_table = |table, to| RouteEntry { table, ..local(to) };
+    script.apply([
+        ControlEvent::Link(vrf),
+        ControlEvent::Link(Link { master: Some(5), ..link(2, "eth2") }),
+        add(in_table(100, "10.9.0.1/32")),
+        add(RouteEntry { action: RouteAction::Broadcast, ..in_table(100, "10.9.0.255/32") }),
+        add(RouteEntry { table: 100, ..route("10.9.0.7/32", &[direct(2)]) }),
+        add(in_table(200, "10.8.0.1/32")),
+    ]);
+    let own = |script: &Script| script.mirror.local_addresses().into_iter().collect::<BTreeSet<_>>();
+    let all = ["10.0.1.1", "10.0.2.1", "10.9.0.1", "10.9.0.255"].map(ip);
+    assert_eq!(own(&script), BTreeSet::from(all), "no interface looks up in table 200");
+    let (view, changes) = (script.view(), script.mirror.local_changes());
+    let added = local("198.51.100.7/32");
+    script.apply([add(added.clone())]);
+    assert!(std::sync::Arc::ptr_eq(&view, &script.view()) && changes != script.mirror.local_changes());
+    assert!(own(&script).contains(&ip("198.51.100.7")));
+    let changes = script.mirror.local_changes();
+    script.apply([ControlEvent::RouteRemoved(added)]);
+    assert_eq!((own(&script), changes == script.mirror.local_changes()), (all.into(), false));
+}
+
 /// Rules may block what comes by an interface that is new, and by one that has another's number now.
 #[test]
 fn an_interface_forwards_only_when_the_filter_has_rules_for_it() {

@@ -4,6 +4,8 @@
 //! The kernel consults its table `local` before any other. A FIB is looked up alone, so the routes of `local` are
 //! copied into each table, where they take precedence: a prefix that one of them covers is the host's own.
 
+use std::collections::BTreeSet;
+
 use fullview_table::fib::framework::{FamilyTables, Origin, Time};
 use fullview_table::{Address, Change, NextHop, Prefix, Rib};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,6 +32,9 @@ pub(super) struct FamilyRoutes<A: Address> {
     /// Prefixes whose next hop may have changed, by table.
     touched: FxHashMap<u32, Touched<A>>,
     pub hosts: HostRoutes<A>,
+    /// Addresses of this host and broadcast addresses, by the table that has routes to them, and how often they changed.
+    own_addresses: FxHashSet<(u32, A)>,
+    own_changes: u64,
     /// Whether the kernel may now use routes that it passed over until now, and that are not known.
     pub has_revealed: bool,
     /// Whether there may be routes that neither a dump nor a report has named: from the start, from lost messages, or since
@@ -59,6 +64,8 @@ impl<A: Address> Default for FamilyRoutes<A> {
             local: Rib::default(),
             touched: FxHashMap::default(),
             hosts: HostRoutes::default(),
+            own_addresses: FxHashSet::default(),
+            own_changes: 0,
             has_revealed: false,
             is_unsure: true,
             dump: 0,
@@ -177,7 +184,23 @@ impl<A: Address> FamilyRoutes<A> {
         if table == LOCAL_TABLE {
             self.local_changed(prefix);
         }
+        if prefix.len() == A::BITS {
+            self.host_changed(table, prefix);
+        }
         self.touch(table, prefix, at_once);
+    }
+
+    /// A route to one address changed. Every route of the table `local` makes it this host's.
+    fn host_changed(&mut self, table: u32, prefix: Prefix<A>) {
+        let is_own = |route: &StoredRoute| {
+            table == LOCAL_TABLE || matches!(route.action, RouteAction::Local | RouteAction::Broadcast)
+        };
+        let place = (table, prefix.first());
+        let has_changed = match self.at(table, prefix).iter().any(is_own) {
+            true => self.own_addresses.insert(place),
+            false => self.own_addresses.remove(&place),
+        };
+        self.own_changes += u64::from(has_changed);
     }
 
     fn touch(&mut self, table: u32, prefix: Prefix<A>, at_once: bool) {
@@ -235,13 +258,15 @@ impl<A: Address> FamilyRoutes<A> {
         self.routes.keys().copied().filter(|table| *table != LOCAL_TABLE)
     }
 
-    /// The addresses that the table `local` has routes to.
-    pub fn local_hosts(&self) -> impl Iterator<Item = A> + '_ {
-        self.local
-            .iter()
-            .map(|route| route.prefix)
-            .filter(|prefix| prefix.len() == A::BITS)
-            .map(Prefix::first)
+    /// Addresses of this host and broadcast addresses to which the table `local` or one of these has routes.
+    pub fn own_addresses<'t>(&'t self, tables: &'t BTreeSet<u32>) -> impl Iterator<Item = A> + 't {
+        let is_used = |table: u32| table == LOCAL_TABLE || tables.contains(&table);
+        self.own_addresses.iter().filter(move |(table, _)| is_used(*table)).map(|(_, address)| *address)
+    }
+
+    /// How often [`Self::own_addresses`] changed.
+    pub fn own_changes(&self) -> u64 {
+        self.own_changes
     }
 
     /// The number of prefixes with routes, in all tables together.

@@ -243,9 +243,15 @@ impl Mirror {
         &mut self.routing.tables
     }
 
-    /// Addresses whose packets are for this host, broadcasts of its networks among them.
+    /// Addresses whose packets are for this host, broadcasts of its networks among them, in the table `local` and in those of
+    /// VRFs that interfaces belong to.
     pub fn local_addresses(&self) -> HashSet<IpAddr> {
-        self.routing.local_addresses()
+        self.routing.local_addresses(&self.links.tables())
+    }
+
+    /// Another number if [`Self::local_addresses`] may have changed without a new view.
+    pub fn local_changes(&self) -> u64 {
+        self.routing.local_changes()
     }
 
     /// The link that has a port's name now.

@@ -281,10 +281,16 @@ impl Routing {
         }
     }
 
-    pub fn local_addresses(&self) -> HashSet<IpAddr> {
-        let inet = self.inet.local_hosts().map(|address| IpAddr::V4(address.to_ip()));
-        let inet6 = self.inet6.local_hosts().map(|address| IpAddr::V6(address.to_ip()));
+    /// The addresses of this host in the table `local` and in these.
+    pub fn local_addresses(&self, tables: &BTreeSet<u32>) -> HashSet<IpAddr> {
+        let inet = self.inet.own_addresses(tables).map(|address| IpAddr::V4(address.to_ip()));
+        let inet6 = self.inet6.own_addresses(tables).map(|address| IpAddr::V6(address.to_ip()));
         inet.chain(inet6).collect()
+    }
+
+    /// How often the addresses of this host in any table changed.
+    pub fn local_changes(&self) -> u64 {
+        self.inet.own_changes() + self.inet6.own_changes()
     }
 }
 

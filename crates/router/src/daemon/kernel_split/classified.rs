@@ -32,6 +32,8 @@ pub struct KernelSplit {
     counts: Vec<Arc<GateCounts>>,
     /// The view that the classifier was configured from.
     view: Option<Arc<View>>,
+    /// [`Mirror::local_changes`] when the classifier got the addresses of this host.
+    local_changes: Option<u64>,
     taken: Vec<Link>,
     clock: ReportClock,
     flows: Option<SharedFlows>,
@@ -60,6 +62,7 @@ impl KernelSplit {
             unused,
             counts,
             view: None,
+            local_changes: None,
             taken: Vec::new(),
             clock: ReportClock::start(),
             flows,
@@ -98,10 +101,13 @@ impl KernelSplit {
         if let Some(flows) = &mut self.flows {
             flows.follow(&view, complete_until);
         }
-        if self.view.as_ref().is_some_and(|known| Arc::ptr_eq(known, &view)) {
+        let is_same_view = self.view.as_ref().is_some_and(|known| Arc::ptr_eq(known, &view));
+        let local_changes = Some(mirror.local_changes());
+        if is_same_view && self.local_changes == local_changes {
             return Ok(());
         }
         self.classifier.set_local_addresses(&mirror.local_addresses())?;
+        self.local_changes = local_changes;
         self.classifier.set_ingress(&ingress_settings(mirror, &view))?;
         self.view = Some(view);
         Ok(())
