@@ -3,7 +3,7 @@
 use fullview_testnet::{eventually, may_run};
 
 use crate::basics::go_through;
-use crate::lab::{Lab, reaches};
+use crate::lab::{Lab, forward, reaches};
 use crate::takeover::flow_on;
 
 const NEEDED: [&str; 4] = ["ip", "ping", "ethtool", "setpriv"];
@@ -99,4 +99,33 @@ fn an_interface_that_disappears_and_returns_is_used_again() {
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
     assert!(received(&said) >= 45, "most of 20 packets each time: {said}");
+}
+
+/// The kernel forwards until it is gone.
+#[test]
+fn an_interface_that_comes_and_cannot_be_a_port_does_not_end_the_router() {
+    if !may_run(&NEEDED) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.behave_as_wires();
+    let program = forward(&lab.router, "eth1,eth2,eth3", &["--port", "xdp", "--wait"]);
+    let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
+    let said = |words: &str, times| {
+        let is_said = || program.output().matches(words).count() == times;
+        assert!(eventually(is_said), "{times} {words}: {}", program.output());
+    };
+    said("interface eth2: AF_XDP", 1);
+    lab.router.ip("link add eth3 numrxqueues 4 numtxqueues 4 type veth peer name eth4");
+    lab.router.ip("link set eth3 up");
+    said("no worker runs, the kernel forwards: --port xdp on eth3", 1);
+    said("interface eth3 has 4 receive queues", 1);
+    assert!(reaches(&left, &right, "10.0.2.2:9"), "the kernel forwards: {}", program.output());
+    let opened = program.output().matches("interface eth2: AF_XDP").count();
+    lab.router.ip("link del eth3");
+    let is_opened = || program.output().matches("interface eth2: AF_XDP").count() > opened;
+    assert!(eventually(is_opened), "{}", program.output());
+    assert!(reaches(&left, &right, "10.0.2.2:9"), "{}", program.output());
+    let (code, said) = program.end("TERM");
+    assert_eq!(code, Some(0), "{said}");
 }

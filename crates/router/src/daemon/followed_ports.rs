@@ -60,7 +60,7 @@ impl FollowedPorts {
         Ok(())
     }
 
-    /// A driver may answer for ever that its interface is going. Rules of a filter hold while no worker runs, so that the kernel
+    /// A driver may answer for ever that its interface is going, and one may have come that cannot be a port. Rules of a filter hold while no worker runs, so that the kernel
     /// forwards nothing then.
     fn record_failure(&mut self, why: &DaemonError, filters: bool, (now, log): (Duration, &EventLog)) {
         if self.retry.fail(now) {

@@ -58,6 +58,8 @@ pub struct KernelWorkers {
     wakeup: Option<Wakeup>,
     used: Arc<UsedNeighbors>,
     running: Vec<KernelWorker>,
+    /// Whether the router has begun: interfaces that come from then on do not end it.
+    has_begun: bool,
     /// The sum of the counters of workers that have ended.
     counters: Counters,
     hub: Arc<WatchHub>,
@@ -97,8 +99,19 @@ impl KernelWorkers {
         if let (Some(WorkerFilter { filter, .. }), Some(sharing)) = (&mut filter, split.flow_sharing()) {
             filter.share_flows(sharing);
         }
-        let running = Vec::new();
-        KernelWorkers { count, options, memory, split, filter, wakeup, used, running, counters, hub }
+        KernelWorkers {
+            count,
+            options,
+            memory,
+            split,
+            filter,
+            wakeup,
+            used,
+            running: Vec::new(),
+            has_begun: false,
+            counters,
+            hub,
+        }
     }
 
     pub fn options(&self) -> &PortOptions {
@@ -126,7 +139,7 @@ impl KernelWorkers {
     }
 
     /// Ends the workers, and starts others on these links, by port. Returns why none runs now, if an interface cannot be
-    /// opened because it is going, or seems to be: then the kernel forwards.
+    /// opened: then the kernel forwards. When the router begins, that is an error, unless the interface is going, or seems to be.
     pub fn restart(
         &mut self,
         mirror: &Mirror,
@@ -137,9 +150,10 @@ impl KernelWorkers {
         let present: Vec<LinkIndex> = links.iter().flatten().map(|(link, _)| *link).collect();
         self.split.release_others(&present);
         let opened = self.open(links);
+        let has_begun = std::mem::replace(&mut self.has_begun, true);
         let ports = match opened {
             Ok(ports) => ports,
-            Err(error) if is_of_missing(&error, links) => return Ok(Some(error)),
+            Err(error) if has_begun || is_of_missing(&error, links) => return Ok(Some(error)),
             Err(error) => return Err(error),
         };
         let numbers: Vec<LinkIndex> =
