@@ -60,8 +60,8 @@ impl FollowedPorts {
         Ok(())
     }
 
-    /// A driver may answer for ever that its interface is going, and one may have come that cannot be a port. Rules of a filter hold while no worker runs, so that the kernel
-    /// forwards nothing then.
+    /// A driver may answer for ever that its interface is going, and one may have come that cannot be a port. Rules of a filter hold
+    /// while no worker runs, so that the kernel forwards nothing then.
     fn record_failure(&mut self, why: &DaemonError, filters: bool, (now, log): (Duration, &EventLog)) {
         if self.retry.fail(now) {
             let instead = if filters { "nothing is forwarded" } else { "the kernel forwards" };
