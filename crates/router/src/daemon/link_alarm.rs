@@ -38,6 +38,9 @@ pub trait FailureNotes: Send {
 /// So many removed links stay noted, until the data path has surely left the older ones.
 const MOST_REMOVED: usize = 64;
 
+/// Bytes of messages that may wait while this thread does not run.
+const RECEIVE_BUFFER: usize = 8 << 20;
+
 /// The thread, which ends when this is dropped.
 pub struct LinkAlarm {
     state: Arc<Mutex<AlarmState>>,
@@ -59,7 +62,7 @@ struct AlarmState {
 
 impl LinkAlarm {
     pub fn start() -> Result<LinkAlarm, DaemonError> {
-        let socket = RouteSocket::open(&[uapi::RTNLGRP_LINK], None);
+        let socket = RouteSocket::open(&[uapi::RTNLGRP_LINK], Some(RECEIVE_BUFFER));
         let socket = socket.map_err(netlink("links cannot be listened to"))?;
         let wakeup = Wakeup::new().map_err(system("making an eventfd"))?;
         let (state, stop) = (Arc::<Mutex<AlarmState>>::default(), Arc::<AtomicBool>::default());
@@ -127,7 +130,10 @@ fn receive(socket: &mut RouteSocket, state: &Mutex<AlarmState>) -> Result<(), So
     loop {
         match socket.receive()? {
             Received::Nothing => return Ok(()),
-            Received::Lost => lock(state).forget(),
+            Received::Lost => {
+                socket.discard()?;
+                lock(state).forget();
+            }
             Received::Some(bytes) => lock(state).apply(bytes),
         }
     }
@@ -265,6 +271,24 @@ mod tests {
         assert_eq!(*failed.lock().unwrap(), BTreeSet::from([2, 3]));
         state.forget();
         assert!(failed.lock().unwrap().is_empty());
+    }
+
+    /// The messages that wait are older than those that were lost, by the last of which the link works.
+    #[test]
+    fn what_waits_after_a_loss_is_not_noted() {
+        fullview_testnet::in_namespace(|| {
+            let mut socket = RouteSocket::open(&[uapi::RTNLGRP_LINK], Some(4096)).unwrap();
+            let (state, failed) = noted();
+            let state = Mutex::new(state);
+            let ip = fullview_testnet::current::ip;
+            ip("link add eth1 type veth peer name eth2");
+            receive(&mut socket, &state).unwrap();
+            assert_eq!(failed.lock().unwrap().len(), 2);
+            (0..50).for_each(|change| _ = ip(&format!("link set eth1 mtu {}", 1400 + change)));
+            ["eth1", "eth2"].iter().for_each(|name| _ = ip(&format!("link set {name} up")));
+            receive(&mut socket, &state).unwrap();
+            assert!(failed.lock().unwrap().is_empty());
+        });
     }
 
     #[test]

@@ -236,7 +236,10 @@ impl Follower {
         loop {
             match self.alarms.receive()? {
                 Received::Nothing => return Ok(()),
-                Received::Lost => mirror.forget_alarms(),
+                Received::Lost => {
+                    self.alarms.discard()?;
+                    mirror.forget_alarms();
+                }
                 // They are counted as changes.
                 Received::Some(bytes) => {
                     events(bytes, &mut Statistics::default(), &mut None)

@@ -97,6 +97,12 @@ impl RouteSocket {
         }
     }
 
+    /// Reads and drops the messages that wait. After [`Received::Lost`] these are older than those that were lost.
+    pub fn discard(&mut self) -> Result<(), SocketError> {
+        while !matches!(self.receive()?, Received::Nothing) {}
+        Ok(())
+    }
+
     /// Sends messages to the kernel, as many as a socket takes in one call.
     pub fn send(&self, messages: &[u8]) -> Result<(), SocketError> {
         self.socket.send_to(messages, &SocketAddr::new(KERNEL_PORT, 0), 0).map_err(failed("send")).map(drop)
