@@ -26,9 +26,10 @@ impl Interfaces {
         self.0.iter().find(|interface| interface.name == name)
     }
 
-    /// The interface with this name, or the members of the group with it.
+    /// The interface with this name, the members of the group with it, or all for `self`.
     pub fn matching<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a FilterInterface> {
-        self.0.iter().filter(move |interface| interface.name == name || interface.is_in(name))
+        let all = name == "self";
+        self.0.iter().filter(move |interface| all || interface.name == name || interface.is_in(name))
     }
 
     /// The addresses of all interfaces.

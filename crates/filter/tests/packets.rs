@@ -47,7 +47,10 @@ fn a_syn_shows_its_window_scale() {
 fn extension_headers_are_followed_to_the_ports() {
     let hop_by_hop = [17, 0, 0, 0, 0, 0, 0, 0];
     let packet = Packet::parse(&inet6(0, &[&hop_by_hop[..], &UDP].concat()), PASS).unwrap();
-    assert_eq!((packet.protocol, packet.destination_port, packet.has_options), (17, 53, true));
+    assert_eq!((packet.protocol, packet.destination_port), (17, 53));
+    assert_eq!((packet.has_options, packet.has_extensions), (false, true));
+    let routing = Packet::parse(&inet6(43, &[&hop_by_hop[..], &UDP].concat()), PASS).unwrap();
+    assert_eq!((routing.destination_port, routing.has_options), (53, true));
     let many = [&[0, 0, 0, 0, 0, 0, 0, 0].repeat(9)[..], &UDP].concat();
     assert_eq!(Packet::parse(&inet6(0, &many), PASS), Err(PacketError::Extensions));
 }

@@ -17,8 +17,6 @@ use crate::rule::{
 use crate::ruleset::{Language, RuleSetParts};
 use crate::state::Timeouts;
 
-/// The states of a nat instance have this mark plus its number, above the names of flows.
-const NAT_MARK: u16 = 0x8000;
 /// The place of the timeouts of translations, behind those of dynamic rules.
 const NAT_TIMEOUTS: u16 = 1;
 
@@ -74,9 +72,10 @@ impl IpfwConfig {
         let names: BTreeSet<&str> = self.rules.iter().filter_map(IpfwRule::flow).collect();
         let (mut taken, mut numbers) = (BTreeSet::from([0]), BTreeMap::new());
         for name in names {
-            let mut number = if name == "default" { 0 } else { name_number(name, NAT_MARK - 1) };
+            let mut number =
+                if name == "default" { 0 } else { name_number(name, FlowName::TRANSLATIONS - 1) };
             while name != "default" && !taken.insert(number) {
-                number = number % (NAT_MARK - 1) + 1;
+                number = number % (FlowName::TRANSLATIONS - 1) + 1;
             }
             numbers.insert(name, FlowName(number));
         }
@@ -144,7 +143,7 @@ impl Lowering<'_> {
     fn nat(&self, number: u16, base: &CompiledRule) -> Vec<CompiledRule> {
         let instance = self.config.nats.get(&number);
         let actions = instance.and_then(|nat| lower_nat::actions(nat, self.names.interfaces));
-        let flow = FlowName(NAT_MARK + number.min(NAT_MARK - 2));
+        let flow = FlowName(FlowName::TRANSLATIONS + number.min(FlowName::TRANSLATIONS - 2));
         let (tracking, timeouts) = (Tracking::Sloppy, NAT_TIMEOUTS);
         let state = Some(StateOptions { flow, tracking, timeouts, ..StateOptions::default() });
         let one = |(clauses, action): (Vec<Clause>, RuleAction)| CompiledRule {

@@ -28,6 +28,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<NetworkHeader, PacketError> {
         tos: fixed[1],
         ttl: fixed[8],
         has_options: payload > MINIMUM,
+        has_extensions: false,
         fragment: fragment(be16(&fixed, 6)?, be16(&fixed, 4)?, protocol)?,
         payload,
     })

@@ -30,6 +30,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<NetworkHeader, PacketError> {
         tos: (be16(&fixed, 0)? >> 4) as u8,
         ttl: fixed[7],
         has_options: false,
+        has_extensions: false,
         fragment: Fragment::Whole,
         payload: FIXED,
     };
@@ -71,7 +72,8 @@ fn extension(header: &mut NetworkHeader, bytes: &[u8]) -> Result<(), PacketError
     };
     match header.protocol {
         FRAGMENT => header.fragment = fragment(bytes, header.payload)?,
-        _ => header.has_options = true,
+        ROUTING => header.has_options = true,
+        _ => header.has_extensions = true,
     }
     header.protocol = next;
     header.payload += size;

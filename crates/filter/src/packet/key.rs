@@ -110,8 +110,10 @@ pub struct Packet {
     pub tag: u16,
     pub tos: u8,
     pub ttl: u8,
-    /// IPv4 options, or IPv6 extension headers other than a fragment header.
+    /// IPv4 options, or a routing header of IPv6: what may lead a packet elsewhere than its destination says.
     pub has_options: bool,
+    /// Other extension headers of IPv6 than those and a fragment header.
+    pub has_extensions: bool,
     pub fragment: Fragment,
     pub transport: Transport,
     pub quoted: Option<Quoted>,
@@ -134,6 +136,7 @@ impl Packet {
         tos: 0,
         ttl: 0,
         has_options: false,
+        has_extensions: false,
         fragment: Fragment::Whole,
         transport: Transport::Other,
         quoted: None,
@@ -192,6 +195,7 @@ impl Packet {
             tos: 0,
             ttl: 64,
             has_options: false,
+            has_extensions: false,
             fragment: Fragment::Whole,
             transport: Transport::Other,
             quoted: None,

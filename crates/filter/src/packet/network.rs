@@ -12,6 +12,7 @@ pub struct NetworkHeader {
     pub tos: u8,
     pub ttl: u8,
     pub has_options: bool,
+    pub has_extensions: bool,
     pub fragment: Fragment,
     /// The offset of the transport header.
     pub payload: usize,

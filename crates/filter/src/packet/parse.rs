@@ -51,6 +51,7 @@ fn bare(header: &NetworkHeader, pass: Pass) -> Packet {
         tos: header.tos,
         ttl: header.ttl,
         has_options: header.has_options,
+        has_extensions: header.has_extensions,
         fragment: header.fragment,
         transport: Transport::Other,
         quoted: None,

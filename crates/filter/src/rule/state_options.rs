@@ -5,8 +5,16 @@ use super::ranges::TableId;
 pub struct FlowName(pub u16);
 
 impl FlowName {
-    /// Finds states of all names.
+    /// Finds states of all names, but not those of translations.
     pub const ANY: FlowName = FlowName(u16::MAX);
+    /// The names of translations begin here.
+    pub const TRANSLATIONS: u16 = 0x8000;
+
+    /// Whether a state of this name is to be found.
+    #[inline(always)]
+    pub(crate) fn finds(self, name: u16) -> bool {
+        if self == FlowName::ANY { name < FlowName::TRANSLATIONS } else { self.0 == name }
+    }
 }
 
 /// How the segments of a TCP connection are followed.

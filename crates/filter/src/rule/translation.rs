@@ -29,6 +29,8 @@ pub struct AddressPool {
 /// Which address of a pool a new flow gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolOrder {
+    /// Always the first address.
+    First,
     RoundRobin,
     Random,
     /// By a hash of the source address with this key.

@@ -13,7 +13,8 @@ pub fn may_learn_flow(worker: &FilterWorker, packet: &Packet, place: usize, ente
     let repeats = |pass: &PassTrace| pass.repeats() && is_steady(&worker.states, pass);
     let is_of_kind =
         packet.protocol == UDP || packet.tcp().is_some_and(|segment| tcp::is_plain(segment.flags));
-    let is_plain = is_of_kind && !packet.has_options && !packet.is_fragment();
+    let has_plain_header = !packet.has_options && !packet.has_extensions && !packet.is_fragment();
+    let is_plain = is_of_kind && has_plain_header;
     is_plain && worker.flows.room() > 0 && repeats(entering) && repeats(&worker.flows.trace_of(place))
 }
 

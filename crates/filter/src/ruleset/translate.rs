@@ -62,7 +62,7 @@ pub(super) fn choose(evaluation: &mut Evaluation<'_>, to: &Translation) -> Resul
         let port = port(of_try(to.ports, tried), &original, to.side, random >> 32);
         apply(evaluation.packet, to.side, address, port);
         let answers = FlowKey::of(evaluation.packet).reversed();
-        if !evaluation.worker.states.is_taken(&answers) {
+        if !evaluation.worker.states.is_taken(&answers, original.pass.direction.opposite()) {
             let rewrite = Rewrite { side: to.side, address, port, quoted: false };
             return Ok(Chosen { rewrite, passes: to.pass });
         }
@@ -131,6 +131,7 @@ fn address(pool: &AddressPool, packet: &Packet, side: Side, random: u64) -> Opti
     }
     let (original, _) = end(packet, side);
     let chosen = match pool.order {
+        PoolOrder::First => 0,
         PoolOrder::RoundRobin | PoolOrder::Random => u128::from(random) % count,
         PoolOrder::SourceHash(key) => keyed(packet.source, key) % count,
         PoolOrder::Bitmask => original.0 % count,

@@ -143,15 +143,18 @@ impl StateTable {
             let (hot, cold) = (&self.hot[id as usize], &self.cold[id as usize]);
             let Some(way) = self.way(hot, cold, key) else { return false };
             forward = way;
-            hot.includes(packet, direction, way, cold) && (flow == FlowName::ANY || flow.0 == cold.mark)
+            hot.includes(packet, direction, way, cold) && flow.finds(cold.mark)
         })?;
         Some(Hit { id, forward })
     }
 
-    /// Whether any state, whatever its pass, is found by this key.
-    pub(crate) fn is_taken(&self, key: &FlowKey) -> bool {
-        let way = |id: u32| self.way(&self.hot[id as usize], &self.cold[id as usize], key);
-        self.index.find(self.hash(key), |id| way(id).is_some()).is_some()
+    /// Whether a packet with this key that passes in this direction, by whatever interface, has a state.
+    pub(crate) fn is_taken(&self, key: &FlowKey, direction: Direction) -> bool {
+        let is_found = |id: u32| {
+            let (hot, cold) = (&self.hot[id as usize], &self.cold[id as usize]);
+            self.way(hot, cold, key).is_some_and(|forward| hot.binding().includes(direction, forward))
+        };
+        self.index.find(self.hash(key), is_found).is_some()
     }
 
     /// Whether a key is that of the state's first packet (`Some(true)`) or that of its answers (`Some(false)`).

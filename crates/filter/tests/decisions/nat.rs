@@ -64,6 +64,19 @@ fn a_redirected_destination_answers_from_the_original_one() {
     assert_eq!((back.side, back.address, back.port), (Side::Source, SERVER.0, SERVER.1));
 }
 
+/// The state with which a redirected packet leaves goes on when the one with which it came has ended.
+#[test]
+fn a_flow_is_redirected_again_while_the_state_of_its_way_out_is_left() {
+    let inside = Address::inet(0x0a00_0009);
+    let mut parts = translation(Side::Destination, inside, PortChoice::Fixed(8080));
+    let kept = CompiledRule { state: Some(StateOptions::default()), ..CompiledRule::new(RuleAction::Pass) };
+    parts.rules = vec![kept];
+    let mut bench = Bench::new(parts);
+    assert!(bench.passes(&Packet::udp(pass(Direction::Out), CLIENT, (inside, 8080))));
+    let first = rewrite(bench.check(&Packet::udp(pass(Direction::In), CLIENT, SERVER)).verdict);
+    assert_eq!((first.address, first.port), (inside, 8080));
+}
+
 /// An echo request or reply with this identifier.
 fn echo(direction: Direction, ends: (Address, Address), kind: u8, id: u16) -> Packet {
     let message = IcmpMessage { kind, code: 0, id, is_query: true };

@@ -162,6 +162,17 @@ fn nat_translates_out_and_back() {
 }
 
 #[test]
+fn a_state_of_nat_is_none_of_any_name() {
+    let script = "add 10 check-state :any\nnat 1 config if wan0\nadd 100 nat 1 ip from any to any via wan0\n\
+                  add allow ip from any to any\n";
+    let mut firewall = Firewall::new(script);
+    let request = || packet(Direction::Out, 1, (INSIDE, 9), (OUTSIDE, 53));
+    let first = firewall.check(request()).verdict;
+    assert!(matches!(first, Verdict::Translate(_)), "{first:?}");
+    assert_eq!(firewall.check(request()).verdict, first);
+}
+
+#[test]
 fn same_ports_keeps_a_port_unless_another_flow_has_it() {
     let mut firewall =
         Firewall::new("nat 1 config if wan0 same_ports\nadd nat 1 ip from any to any via wan0\n");

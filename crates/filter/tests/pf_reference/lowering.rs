@@ -52,6 +52,25 @@ fn destinations_are_translated_on_the_way_in() {
 }
 
 #[test]
+fn a_network_as_pool_stands_for_its_first_address_unless_told_how_to_choose() {
+    let out = |port| packet(Direction::Out, ("10.0.0.2", port), ("198.51.100.1", 53));
+    let chosen = |pool: &str, port| {
+        rewritten(&format!("nat on em0 inet from any to any -> {pool}"), &out(port)).unwrap().address
+    };
+    assert!((1..50).all(|port| chosen("192.0.2.0/24", port) == address("192.0.2.0")));
+    let two = [address("192.0.2.7"), address("192.0.2.9")];
+    assert!((1..50).all(|port| two.contains(&chosen("{ 192.0.2.7, 192.0.2.9 }", port))));
+}
+
+#[test]
+fn self_in_parentheses_is_every_address_of_this_host() {
+    let rules = lowered("pass\nblock in quick from any to (self)").unwrap();
+    let to = |destination| packet(Direction::In, ("198.51.100.1", 5000), (destination, 22));
+    let blocks = |destination| decide(&rules, &to(destination)).0.verdict != Verdict::Pass;
+    assert!(blocks("192.0.2.7") && blocks("10.0.0.1") && !blocks("10.0.0.2"));
+}
+
+#[test]
 fn one_address_stands_for_another_in_both_directions() {
     let rules = "binat on em0 inet from 10.0.0.2 to any -> 192.0.2.7";
     let out = rewritten(rules, &packet(Direction::Out, ("10.0.0.2", 5000), ("198.51.100.1", 53))).unwrap();
@@ -119,6 +138,7 @@ fn what_cannot_be_enforced_is_refused() {
         ("pass keep state (max-src-conn 5, overload <bad> flush)", "flush"),
         ("pass keep state (adaptive.start 5, adaptive.end 10)", "adaptive"),
         ("anchor \"a\" tagged A {\nmatch tag B\n}", "tagged"),
+        ("anchor \"a\" tagged A {\nanchor {\nmatch tag B\n}\nblock\n}", "tagged"),
         ("anchor \"a\" probability 50% {\npass\n}", "probability"),
         ("nat-anchor \"a\"", "nat-anchor"),
         ("no binat on em0 inet from 10.0.0.2 to any", "no binat"),

@@ -95,10 +95,10 @@ impl<'a, 'n> Filter<'a, 'n> {
             self.rules.push(CompiledRule { tag, ..self.marker(rule, clauses.clone(), RuleAction::Count) });
         }
         let inside = self.inside(call);
-        check_anchor(rule, &inside)?;
         self.path.push(call.name.as_deref().unwrap_or(UNNAMED));
         inside.into_iter().try_for_each(|rules| self.all(rules, &clauses))?;
         self.path.pop();
+        check_anchor(rule, &self.rules[since as usize..])?;
         if rule.quick {
             let stop = self.marker(rule, clauses, RuleAction::StopIfDecided { since });
             self.rules.push(stop);
@@ -137,11 +137,10 @@ fn is_named(path: &str, loaded: &str) -> bool {
 }
 
 /// The conditions of an anchor are tested again for each rule in it, so they must not change meanwhile.
-fn check_anchor(rule: &PfRule, inside: &[&[PfRule]]) -> PfResult<()> {
-    let tags = inside.iter().copied().flatten().any(|rule| rule.options.tag.is_some());
+fn check_anchor(rule: &PfRule, inside: &[CompiledRule]) -> PfResult<()> {
     let word = if rule.options.probability.is_some() {
         "probability"
-    } else if rule.options.tagged.is_some() && (tags || rule.options.tag.is_some()) {
+    } else if rule.options.tagged.is_some() && inside.iter().any(|rule| rule.tag != 0) {
         "tagged"
     } else {
         return Ok(());

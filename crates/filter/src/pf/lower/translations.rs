@@ -147,6 +147,8 @@ fn ends(prefix: &IpNet) -> Option<(Address, Address)> {
 
 fn order(pool: &PfPool) -> PoolOrder {
     match pool.choice {
+        // Only several addresses, or what may stand for several, are drawn from without being told (pfctl's parse.y).
+        None if matches!(pool.addresses[..], [PfAddress::Prefix(_)]) => PoolOrder::First,
         Some(PoolChoice::Bitmask) => PoolOrder::Bitmask,
         Some(PoolChoice::Random) => PoolOrder::Random,
         // Without a key of its own the hash is as good with any.
