@@ -111,7 +111,7 @@ pub struct AaArgs {
     #[command(flatten)]
     pub experiment: ExperimentArgs,
     /// Number of blocks
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub blocks: u32,
     /// Number of copies of the baseline, besides the hidden one
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=32))]

@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
+use anyhow::ensure;
 use fullview_netbenches::{ExportSeries, export};
 
-use super::Exit;
+use super::{BadInput, Exit};
 use crate::args::ExportArgs;
 use crate::command::output::stdout;
 
@@ -16,7 +17,12 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
         values: if args.raw { series.raw.clone() } else { series.values.clone() },
     });
     let series: Vec<ExportSeries> = series.collect();
+    let measured = series.iter().filter(|series| !series.values.is_empty()).count();
+    ensure!(
+        measured > 0,
+        BadInput(format!("{}: nothing in it is valid, so there is nothing to export", args.folder.display()))
+    );
     export(&series, &args.to, args.force)?;
-    writeln!(stdout(), "{} series in {}", series.len(), args.to.display())?;
+    writeln!(stdout(), "{measured} series in {}", args.to.display())?;
     Ok(Exit::Done)
 }

@@ -1,14 +1,14 @@
 //! `fullview table`: loads, converts, checks or generates routing tables.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use comfy_table::presets::NOTHING;
 use fullview_table::feed::synthetic::Synthetic;
-use fullview_table::feed::write::{Dialect, Numbers, write};
+use fullview_table::feed::write::{Dialect, Numbers, WriteError, write};
 use fullview_table::feed::{self, Compression, Loaded, NextHopModel};
 use fullview_table::fib::Algorithm;
 use fullview_table::fib::registry::{self, Registered};
@@ -145,7 +145,10 @@ fn write_to(output: Option<&Path>, table: &Table, dialect: Dialect) -> anyhow::R
 }
 
 fn flushed(mut out: impl Write, table: &Table, dialect: Dialect) -> anyhow::Result<()> {
-    write(table, dialect, &mut out)?;
+    write(table, dialect, &mut out).map_err(|error| match error {
+        WriteError::Io(closed) if closed.kind() == ErrorKind::BrokenPipe => closed.into(),
+        error => anyhow::Error::from(error),
+    })?;
     Ok(out.flush()?)
 }
 

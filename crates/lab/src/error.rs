@@ -125,7 +125,7 @@ pub enum ArchiveError {
         source: io::Error,
     },
     /// A file cannot be read.
-    #[error("{}: cannot read: {source}", path.display())]
+    #[error("{}: cannot read: {source}{}", path.display(), other_folder(path, source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -224,6 +224,17 @@ impl ArchiveError {
 
     pub(crate) fn read(path: &Path, source: io::Error) -> Self {
         Self::Read { path: path.into(), source }
+    }
+}
+
+/// What to do where the record of a campaign is missing.
+fn other_folder(path: &Path, source: &io::Error) -> &'static str {
+    let is_record = path.file_name().is_some_and(|name| name == "campaign.toml");
+    match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory if is_record => {
+            "; give a results folder of `fullview bench`"
+        }
+        _ => "",
     }
 }
 

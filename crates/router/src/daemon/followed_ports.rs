@@ -24,6 +24,11 @@ pub struct FollowedPorts {
 }
 
 impl FollowedPorts {
+    /// Whether a port's interface is one that workers use.
+    pub fn has(&self, port: u16) -> bool {
+        self.links.get(usize::from(port)).is_some_and(Option::is_some)
+    }
+
     /// Restarts the workers if the interfaces are others than those they have ports on, if a worker ended, or if an
     /// interface that a port lost is back. Otherwise only the kernel's classifier follows the mirror.
     pub fn follow(

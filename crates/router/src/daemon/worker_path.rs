@@ -7,7 +7,7 @@ use fullview_plane::view::ViewLinkFailures;
 
 use super::control_plane::ControlPlane;
 use super::counts::{CountSnapshot, HandOver, PathCounts};
-use super::engine_choice::EngineInUse;
+use super::engine_choice::{EngineInUse, NONE};
 use super::error::DaemonError;
 use super::followed_ports::FollowedPorts;
 use super::kernel_filter::KernelFilter;
@@ -125,7 +125,12 @@ impl PathCounts for WorkerPath {
         self.workers.punts()
     }
 
-    fn engine(&self, _port: u16) -> EngineInUse {
-        EngineInUse::threads(&self.why)
+    fn engine(&self, port: u16) -> EngineInUse {
+        match self.ports.has(port) {
+            true => EngineInUse::threads(&self.why),
+            false => {
+                EngineInUse { name: NONE, why: "it is not there, is down, or is part of another one".into() }
+            }
+        }
     }
 }

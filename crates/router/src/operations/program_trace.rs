@@ -21,6 +21,12 @@ pub fn packet(mirror: &Mirror, note: &ObservedPacket) -> NotedPacket {
     if was_resolved {
         steps.push("this is the path now; when the packet came in its neighbour was not known, and the kernel got it".into());
     }
+    if explanation.verdict == Verdict::Forward && !was_resolved && note.verdict != ProgramVerdict::Forward {
+        steps.push(format!(
+            "this is the path by the tables; the program did not send the packet: {}",
+            note.verdict
+        ));
+    }
     steps.extend(unlike(note));
     NotedPacket {
         at: micros(note.at),
