@@ -991,8 +991,8 @@ static __always_inline const struct hop *forward_inet6(struct frame frame, const
 	high = bpf_be64_to_cpu(words[3]);
 	low = bpf_be64_to_cpu(words[4]);
 	total = sizeof(*ip) + bpf_ntohs(ip->payload_len);
-	/* Every router on the path reads a hop-by-hop header: the kernel does it. */
 	whole = length_from(frame, packet, link_header(state));
+	/* Every router on the path reads a hop-by-hop header: the kernel does it. */
 	if (*(__u8 *)ip >> 4 != 6 || ip->nexthdr == IPPROTO_HOPOPTS || total > whole)
 		return not_forwarded_for(state, HEADER);
 	if (is_special_inet6(high) || is_special_inet6(bpf_be64_to_cpu(words[1])))

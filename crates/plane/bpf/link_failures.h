@@ -1,7 +1,7 @@
 /*
  * Notes a failed link before the kernel leaves it (src/engine/link_failures.rs). When a device is set down or loses its carrier,
  * the kernel first empties its queues, then takes the routes by it out of use, and at last reports that. This program runs
- * where a queue is emptied.
+ * where a queue is emptied, at a tracepoint: the function that takes the routes out of use has none.
  */
 
 /* What is read of the kernel's own types. Where it is in the running kernel, the loader finds out. */

@@ -46,7 +46,7 @@ impl LinkFailures {
         all.for_each(|place| place.store(0, Ordering::Relaxed));
     }
 
-    /// Nobody will say any more that a link works again: from now on no program notes any.
+    /// Ends the notes, because no thread will report any more that a link works again: no program notes any from now on.
     pub fn end(&self) {
         self.note_in_namespace(0);
         self.forget();

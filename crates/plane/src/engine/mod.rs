@@ -217,7 +217,7 @@ impl Engine {
     }
 
     /// Has failed links of this thread's network namespace noted within the kernel, before it leaves them and reports that, until
-    /// [`LinkFailures::end`]. What works again has to be noted as ever.
+    /// [`LinkFailures::end`]. That a link works again has to be noted by [`LinkFailures::note`].
     ///
     /// # Errors
     /// Kernels without type information cannot; then only what is noted counts.

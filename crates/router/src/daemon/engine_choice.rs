@@ -33,7 +33,7 @@ pub struct EngineInUse {
 }
 
 const THREADS: &str = "threads";
-/// Of an interface that does not exist.
+/// Of an interface that does not exist, or that workers cannot use.
 pub const NONE: &str = "none";
 
 impl EngineInUse {

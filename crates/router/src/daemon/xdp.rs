@@ -208,11 +208,9 @@ impl XdpPath {
     /// Has failed links noted in the tables of this program, by the kernel itself if it can.
     fn note_failures_of(&self, running: &mut RunningEngine) {
         if let Err(refusal) = running.engine.note_failures_at_once() {
-            let refusal = refusal.to_string();
-            // The text after the first line is the log of the kernel's verifier.
-            let reason = refusal.lines().next().unwrap_or_default();
+            let why = without_verifier_log(&refusal);
             log::line(&format!(
-                "failed links are left when the kernel has reported them, not at once: {reason}"
+                "failed links are left when the kernel has reported them, not at once: {why}"
             ));
         }
         self.alarm.note_in(Box::new(ProgramNotes(running.engine.link_failures())));
@@ -348,6 +346,11 @@ impl PathCounts for XdpPath {
     }
 }
 
+/// The first line of an error: what follows is the log of the kernel's verifier.
+fn without_verifier_log(error: &EngineError) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
 impl RunningEngine {
     /// Loads a program with room for that many VRFs, and for some more that may be added.
     fn new(
@@ -385,10 +388,9 @@ impl RunningEngine {
         if self.refuses_to_observe {
             return None;
         }
-        let error = self.engine.observe(is_observing).err()?.to_string();
+        let refusal = self.engine.observe(is_observing).err()?;
         self.refuses_to_observe = true;
-        // The text after the first line is the log of the kernel's verifier.
-        Some(format!("packets cannot be observed: {}", error.lines().next().unwrap_or_default()))
+        Some(format!("packets cannot be observed: {}", without_verifier_log(&refusal)))
     }
 
     /// Whether the program is attached as these interfaces need it.
