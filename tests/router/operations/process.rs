@@ -2,8 +2,9 @@
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 
-use fullview_testnet::{cable, eventually};
+use fullview_testnet::{cable, eventually, has, may_run};
 
 use super::{FULLVIEW, Operated, may_operate};
 use crate::lab::Lab;
@@ -64,6 +65,29 @@ fn another_user_forwards_as_well() {
     assert!(eventually(|| !program.is_running()));
 }
 
+/// Its lowest priority comes before all threads that are not in real time.
+#[test]
+fn the_thread_that_watches_links_runs_in_real_time() {
+    if !may_operate() || !may_run(&["chrt"]) {
+        return;
+    }
+    for options in [&[][..], &["--user", "nobody"]] {
+        let operated = Operated::start(options);
+        let may = operated.lab.router.try_command("chrt --fifo 1 true").status.success();
+        if !has(may, "real time: the cgroup of this process has none") {
+            return;
+        }
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", operated.router.id())).unwrap();
+        let mut tasks = tasks.map(|task| task.unwrap().path());
+        let of_links = |task: &PathBuf| std::fs::read_to_string(task.join("comm")).unwrap() == "links\n";
+        let task = tasks.find(of_links).unwrap_or_else(|| panic!("{}", operated.router.output()));
+        let policy =
+            || operated.lab.router.command(&format!("chrt -p {}", task.file_name().unwrap().display()));
+        let is_first = || policy().contains("SCHED_FIFO") && policy().contains("priority: 1\n");
+        assert!(eventually(is_first), "{}: {}", policy(), operated.router.output());
+    }
+}
+
 #[test]
 fn a_confined_router_has_what_it_needs_and_no_more() {
     if !may_operate() {
@@ -71,6 +95,10 @@ fn a_confined_router_has_what_it_needs_and_no_more() {
     }
     let operated = Operated::start(&["--metrics", "127.0.0.1:0"]);
     operated.forwards();
+    // Where the limit could not be raised, the thread that watches links needs a capability.
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", operated.router.id())).unwrap();
+    let limit = limits.lines().find_map(|line| line.strip_prefix("Max realtime priority")).unwrap();
+    let nice = if limit.trim().starts_with('1') { 0 } else { 1 << 23 };
     // `setpriv` executes the router in its own process, so the child's threads are those of the router.
     let tasks = std::fs::read_dir(format!("/proc/{}/task", operated.router.id())).unwrap();
     let statuses: Vec<String> =
@@ -82,7 +110,7 @@ fn a_confined_router_has_what_it_needs_and_no_more() {
         assert_eq!((field("NoNewPrivs:"), field("Seccomp:")), ("1".into(), "2".into()), "{status}");
         let capabilities = u64::from_str_radix(&field("CapEff:"), 16).unwrap();
         const NET_ADMIN_RAW_BPF_PERFMON_IPC_LOCK: u64 = 1 << 12 | 1 << 13 | 1 << 39 | 1 << 38 | 1 << 14;
-        assert_eq!(capabilities & !NET_ADMIN_RAW_BPF_PERFMON_IPC_LOCK, 0, "{status}");
+        assert_eq!(capabilities & !(NET_ADMIN_RAW_BPF_PERFMON_IPC_LOCK | nice), 0, "{status}");
         assert_eq!(field("CapEff:"), field("CapPrm:"));
     }
     operated.forwards();

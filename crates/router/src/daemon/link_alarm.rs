@@ -4,6 +4,7 @@
 //! may know of it before this thread; this thread alone says that a link works again.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,10 @@ use std::thread::{Builder, JoinHandle};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use thread_priority::{
+    RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+    thread_native_id,
+};
 
 use super::error::{DaemonError, netlink, system};
 use super::wakeup::Wakeup;
@@ -100,6 +105,12 @@ fn lock(state: &Mutex<AlarmState>) -> MutexGuard<'_, AlarmState> {
 }
 
 fn watch(mut socket: RouteSocket, state: &Mutex<AlarmState>, stop: &AtomicBool, wakeup: &Wakeup) {
+    if let Err(error) = run_before_others() {
+        log::line(&format!(
+            "the thread that watches links does not run in real time ({error}), so that a busy host leaves failed links later; it \
+             may as root or with LimitRTPRIO=1 in a unit, if the cgroup has real time"
+        ));
+    }
     while !stop.load(Ordering::Relaxed) {
         if let Err(error) = wait_and_receive(&mut socket, state, wakeup) {
             // What is noted would stay noted when the links work again.
@@ -110,6 +121,17 @@ fn watch(mut socket: RouteSocket, state: &Mutex<AlarmState>, stop: &AtomicBool, 
             ));
         }
     }
+}
+
+/// Has this thread run as soon as a message comes, at the lowest priority of real time. A storm of routes that comes with the
+/// failure keeps all processors busy, and packets are lost while this thread waits for one of them.
+fn run_before_others() -> io::Result<()> {
+    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
+    set.map_err(|error| match error {
+        thread_priority::Error::OS(code) => io::Error::from_raw_os_error(code),
+        other => io::Error::other(other.to_string()),
+    })
 }
 
 /// Waits for messages, or until the thread is to end.

@@ -1,7 +1,9 @@
 //! Drops capabilities, and changes the user.
 
 use nix::unistd::{Gid, Uid, User, initgroups, setresgid, setresuid};
-use rustix::process::{parent_process_death_signal, set_parent_process_death_signal};
+use rustix::process::{
+    Resource, Rlimit, parent_process_death_signal, set_parent_process_death_signal, setrlimit,
+};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_keep_capabilities, set_no_new_privs,
 };
@@ -18,17 +20,23 @@ fn needed() -> CapabilitySet {
 
 /// Keeps those of the present capabilities that are needed. No thread that is started later can gain more.
 pub fn drop_privileges(user: Option<&str>) -> Result<(), PrivilegeError> {
+    let for_real_time = if may_allow_real_time() { CapabilitySet::empty() } else { CapabilitySet::SYS_NICE };
     if let Some(name) = user {
         set_keep_capabilities(true)?;
         become_user(name)?;
     }
-    let kept = capabilities(None)?.permitted & needed();
+    let kept = capabilities(None)?.permitted & (needed() | for_real_time);
     set_capabilities(
         None,
         CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() },
     )?;
     set_no_new_privs(true)?;
     Ok(())
+}
+
+/// Lets threads run in real time without a capability, at the lowest priority only; returns whether this process may.
+fn may_allow_real_time() -> bool {
+    setrlimit(Resource::Rtprio, Rlimit { current: Some(1), maximum: Some(1) }).is_ok()
 }
 
 /// Changes the user of the whole process.
