@@ -27,7 +27,8 @@
 #define ROOTS (1 << 16)
 #define LINES (1 << 16)
 #define HOPS (1 << 16)
-#define SLOTS (1 << 17)
+#define SLOT_BITS 17
+#define SLOTS (1 << SLOT_BITS)
 #define PORT_BITS 12
 #define PORTS (1 << PORT_BITS)
 #define DEVICES (1 << 10)
@@ -740,11 +741,42 @@ static __always_inline const struct hop *hop_at(const struct generation *now, __
 	return hop;
 }
 
+/* Whether the link of a next hop has failed, and the tables may not have followed yet. */
+static __always_inline int has_failed(const struct generation *now, const struct hop *hop)
+{
+	return now->failed[hop->ifindex & (FAILED - 1)] == hop->ifindex;
+}
+
+static __always_inline __u32 number_in_slot(const struct generation *now, const struct hop *group, __u32 slot)
+{
+	return now->slots[(group->first_slot + (slot & group->slot_mask)) & (SLOTS - 1)];
+}
+
+/* The number of a member whose link works, for a flow in a slot of one whose link has failed; that one's if none is found. A member
+ * may have many slots that follow each other, so slots are tried of which any bit differs. */
+CHECKED_ALONE __u32 working_member(const struct generation *now, const struct hop *group, __u32 slot)
+{
+	if (!now || !group)
+		return 0;
+	for (int bit = 0; bit < SLOT_BITS; bit++) {
+		__u32 number = number_in_slot(now, group, slot ^ 1 << bit);
+
+		if (!has_failed(now, hop_at(now, number)))
+			return number;
+	}
+	return number_in_slot(now, group, slot);
+}
+
+/* While the tables do not follow the failure of a link, another member of the group has its flows: the kernel, which gets other
+ * packets to that link, may itself still lose what it sends there. */
 static __always_inline const struct hop *member(const struct generation *now, const struct hop *group, __u32 hash)
 {
-	__u32 slot = group->first_slot + (hash & group->slot_mask);
+	const struct hop *hop = hop_at(now, number_in_slot(now, group, hash));
 
-	return hop_at(now, now->slots[slot & (SLOTS - 1)]);
+	/* A next hop without a neighbour has no device, and its packets are the kernel's. */
+	if (hop->ifindex && has_failed(now, hop))
+		return hop_at(now, working_member(now, group, hash));
+	return hop;
 }
 
 /* An interface is at its home place or up to three places after it. src/engine/config.rs chooses the factor so. */
@@ -818,12 +850,6 @@ CHECKED_ALONE int source_objection6(const struct generation *now, const struct p
 		return WAY_BACK;
 	number = lookup_inet6_in(now, port->flags >> TABLE_SHIFT, high, low);
 	return objection_back(now, number, port);
-}
-
-/* Whether the link of a next hop has failed, and the tables may not have followed yet. */
-static __always_inline int has_failed(const struct generation *now, const struct hop *hop)
-{
-	return now->failed[hop->ifindex & (FAILED - 1)] == hop->ifindex;
 }
 
 /* The source check does not apply to packets for this host or for all stations of a network, which the kernel checks. */

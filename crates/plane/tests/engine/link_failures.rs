@@ -1,5 +1,7 @@
 //! The program passes packets to the kernel that would leave by a failed link.
 
+use std::collections::BTreeSet;
+
 use fullview_plane::engine::XdpReason;
 use fullview_table::{NextHop, Prefix, Rib};
 
@@ -36,6 +38,50 @@ fn packets_to_a_failed_link_are_passed_without_a_new_table() {
             }
         }
         assert_eq!(count(&engine).of(XdpReason::LinkFailed), 8);
+    });
+}
+
+/// The last bytes of the stations that flows of both families go to; 0 for those of the kernel.
+fn stations(engine: &mut Engine, hook: Hook) -> BTreeSet<u8> {
+    let program = hook.program(engine);
+    let of_flow = |flow: u32| {
+        let source6 = 0x2001_0db8u128 << 96 | u128::from(flow);
+        [frame(0xc000_0200 + flow, 0xc612_0001), frame(source6, 0x2001_0002u128 << 96)]
+    };
+    let became = (0..64).flat_map(of_flow).map(|sent| run(&program, &sent));
+    became.map(|became| if let Became::Forwarded(frame) = became { frame[5] } else { 0 }).collect()
+}
+
+/// A member's slots lie side by side, or in turns with those of others. The fourth next hop has no neighbour.
+#[test]
+fn flows_leave_a_failed_link_for_another_member_of_their_group() {
+    if !may_load_programs() || !may_run(&[]) {
+        return;
+    }
+    in_namespace(|| {
+        make_devices();
+        for (slots, all, left) in
+            [([1, 2, 1, 2], [1, 2], [2]), ([1, 1, 2, 2], [1, 2], [2]), ([1, 4, 4, 1], [0, 1], [0])]
+        {
+            let (mut rib, mut rib6, mut plan) = (Rib::default(), Rib::default(), plan_by_devices());
+            plan.next_hops.push((NextHop(3), XdpNextHop::Group(slots.map(NextHop).to_vec())));
+            plan.next_hops.push((NextHop(4), XdpNextHop::Unresolved { interface: 0 }));
+            rib.announce(Prefix::default_route(), NextHop(3));
+            rib6.announce(Prefix::default_route(), NextHop(3));
+            at_each_hook(|hook| {
+                let mut engine = engine(&plan, tables(&rib, &rib6));
+                let failures = engine.link_failures();
+                let mut of = |failed: &[u32]| {
+                    failures.forget();
+                    failed.iter().for_each(|device| failures.note(*device, true));
+                    Vec::from_iter(stations(&mut engine, hook))
+                };
+                let [first, second] = DEVICES;
+                assert_eq!(of(&[]), all, "{hook:?} {slots:?}");
+                assert_eq!(of(&[first]), left, "{hook:?} {slots:?}");
+                assert_eq!(of(&[first, second]), [0]);
+            });
+        }
     });
 }
 
