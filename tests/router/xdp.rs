@@ -3,11 +3,11 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use fullview_testnet::{Program, eventually, may_run};
+use fullview_testnet::{Node, Program, eventually, may_run};
 use serde_json::{Value, json};
 
 use crate::control::Control;
-use crate::lab::{Lab, reaches};
+use crate::lab::{Lab, forward, reaches};
 
 with_each_program!(
     the_program_forwards_packets_of_both_families,
@@ -431,6 +431,40 @@ fn packets_from_tc_meet_the_discipline_that_shapes_their_egress_interface() {
     let statistics = lab.router.command("tc -s qdisc show dev eth2");
     let sent = statistics.split_once("Sent ").and_then(|(_, rest)| rest.split(' ').next()).unwrap();
     assert!(sent.parse::<u64>().unwrap() >= 4 << 20, "{statistics}");
+}
+
+/// The other program came with the interface, which was elsewhere meanwhile.
+#[test]
+fn while_another_program_has_an_interface_the_kernel_forwards() {
+    if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
+        return;
+    }
+    let (lab, elsewhere, control) = (Lab::new(), Node::new(), Control::new());
+    prepare(&lab, "xdp");
+    crate::lab::prepare(&elsewhere);
+    let options = [&["--engine", "xdp"][..], &control.options()].concat();
+    let mut program = lab.forward(&options);
+    let engine_of_right = |found: &Value| found[1]["engine"]["name"].clone();
+    let moved = |from: &Node, to: &Node| {
+        from.ip(&format!("link set eth2 netns {}", to.id()));
+        to.ip("link set eth2 up");
+    };
+    moved(&lab.router, &elsewhere);
+    control.wait_until("\"interfaces\"", |found| engine_of_right(found) == "none");
+    let other = forward(&elsewhere, "eth2", &["--engine", "xdp"]);
+    // It would give the interface back when that leaves.
+    other.signal("STOP");
+    moved(&elsewhere, &lab.router);
+    lab.router.ip("addr add 10.0.2.1/24 dev eth2");
+    program.wait_for("no program runs, the kernel forwards");
+    let all = control.ask("\"interfaces\"");
+    let why = all[1]["engine"]["why"].as_str().unwrap();
+    assert!(engine_of_right(&all) == "none" && why.contains("busy"), "{all}");
+    lab.left.command("ping -c 3 -i 0.05 -W 60 10.0.2.2");
+    other.end("KILL");
+    control.wait_until("\"interfaces\"", |found| engine_of_right(found) == "xdp");
+    wait_until_forwarded(&lab, &control, "10.0.2.2");
+    assert_eq!(program.end("TERM").0, Some(0));
 }
 
 /// What was chosen is the first line, and `show interfaces` repeats it.

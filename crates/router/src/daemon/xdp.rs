@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fullview_plane::counters;
 use fullview_plane::engine::{
@@ -26,9 +27,11 @@ use super::main_loop::{DataPath, RouterCounts};
 use super::program_choice::ProgramChoice;
 use super::program_counts;
 use super::punts::{PuntCount, PuntCounts, by_reason};
+use super::retry::Retry;
 use super::successor::Successor;
 use super::watch_hub::WatchHub;
 use super::xdp_devices::{DeviceReader, DeviceState, TagPlace};
+use crate::error::message;
 use crate::events::{EventKind, RecentEvents};
 use crate::log::{self, LogLevel};
 use crate::mirror::Mirror;
@@ -57,6 +60,9 @@ pub struct XdpPath {
     clock: ReportClock,
     /// The warning that was logged last.
     warning: Option<String>,
+    /// Attempts to bring the program up to date that failed, and why the last one did.
+    retry: Retry,
+    refusal: Option<String>,
     /// The sum of the counters of programs that ran before.
     earlier: XdpCounters,
     links: LinkOwner,
@@ -128,6 +134,8 @@ impl XdpPath {
             alarm: LinkAlarm::start()?,
             clock: ReportClock::start(),
             warning: None,
+            retry: Retry::default(),
+            refusal: None,
             earlier: XdpCounters::default(),
             links: if takes_over { LinkOwner::Predecessor } else { LinkOwner::This },
         };
@@ -205,10 +213,40 @@ impl XdpPath {
         Ok(())
     }
 
+    /// As [`Self::bring_up_to_date`] of a router that runs already, which does not end because a program cannot be loaded or
+    /// attached any more: the kernel forwards until it can.
+    fn keep_up_to_date(&mut self, now: Duration, mirror: &Mirror) -> Result<(), DaemonError> {
+        if self.retry.waits(now) {
+            return Ok(());
+        }
+        match self.bring_up_to_date(mirror) {
+            Err(DaemonError::Engine(refusal)) => self.rest(now, &refusal),
+            done => {
+                self.retry.reset();
+                self.refusal = None;
+                done
+            }
+        }
+    }
+
+    /// Has the kernel forward alone until the next attempt.
+    fn rest(&mut self, now: Duration, refusal: &EngineError) -> Result<(), DaemonError> {
+        self.end()?;
+        let why = without_verifier_log(&message(refusal));
+        if self.retry.fail(now) {
+            self.log(
+                EventKind::Warning,
+                &format!("no program runs, the kernel forwards: {why}; trying again"),
+            );
+        }
+        self.refusal = Some(why);
+        Ok(())
+    }
+
     /// Has failed links noted in the tables of this program, by the kernel itself if it can.
     fn note_failures_of(&self, running: &mut RunningEngine) {
         if let Err(refusal) = running.engine.note_failures_at_once() {
-            let why = without_verifier_log(&refusal);
+            let why = without_verifier_log(&refusal.to_string());
             log::line(&format!(
                 "failed links are left when the kernel has reported them, not at once: {why}"
             ));
@@ -263,7 +301,7 @@ impl XdpPath {
 impl DataPath<KernelSource> for XdpPath {
     fn follow(&mut self, plane: &mut ControlPlane, source: &mut KernelSource) -> Result<(), DaemonError> {
         source.refresh_all(plane)?;
-        self.bring_up_to_date(&plane.mirror)?;
+        self.keep_up_to_date(plane.now(), &plane.mirror)?;
         self.log_devices();
         Ok(())
     }
@@ -316,6 +354,9 @@ impl PathCounts for XdpPath {
     }
 
     fn engine(&self, port: u16) -> EngineInUse {
+        if let Some(refusal) = &self.refusal {
+            return EngineInUse { name: NONE, why: format!("the kernel forwards: {refusal}") };
+        }
         let choice = self.devices.choice(port);
         let in_use =
             |choice: HookChoice| EngineInUse { name: choice.hook.name(), why: choice.reason.to_string() };
@@ -347,8 +388,8 @@ impl PathCounts for XdpPath {
 }
 
 /// The first line of an error: what follows is the log of the kernel's verifier.
-fn without_verifier_log(error: &EngineError) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
+fn without_verifier_log(error: &str) -> String {
+    error.lines().next().unwrap_or_default().to_owned()
 }
 
 impl RunningEngine {
@@ -390,7 +431,8 @@ impl RunningEngine {
         }
         let refusal = self.engine.observe(is_observing).err()?;
         self.refuses_to_observe = true;
-        Some(format!("packets cannot be observed: {}", without_verifier_log(&refusal)))
+        let why = without_verifier_log(&refusal.to_string());
+        Some(format!("packets cannot be observed: {why}"))
     }
 
     /// Whether the program is attached as these interfaces need it.
