@@ -1,8 +1,8 @@
 //! What the filter costs the loop: `cargo run --release -p fullview-plane --example known_flows [FLOWS [MILLISECONDS [CASE]]]` prints
 //! nanoseconds a packet for writing the frames of flows, of UDP and then of TCP, and forwarding them in bursts of 64: without a
-//! filter; with one rule, which keeps states or not, with and without known flows, and these with and without vectors; and with
-//! one that gives all sources another address. The cases, or the only one, take turns of one or more milliseconds, and the medians
-//! count.
+//! filter, also with each instruction set of the parser; with one rule, which keeps states or not, with and without known flows, and
+//! these with and without vectors; and with one that gives all sources another address. The cases, or those whose names begin with
+//! CASE, take turns of one or more milliseconds, and the medians count.
 #![allow(clippy::unwrap_used)]
 
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use fullview_filter::state::WorkerLimits;
 use fullview_filter::state::flow::FlowIsa;
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::burst::{Arena, Burst, Packet};
-use fullview_plane::forward::{BurstFilter, EnforceableRules, Forwarder};
+use fullview_plane::forward::{BurstFilter, EnforceableRules, Forwarder, ParserIsa};
 use fullview_plane::interface::Interface;
 use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
 use fullview_plane::wire::ethernet::Mac;
@@ -27,8 +27,8 @@ use fullview_table::{NextHop, Rib};
 const BURST: usize = 64;
 const SLOTS: usize = 2048;
 const TURNS: usize = 401;
-/// From here on the cases translate.
-const TRANSLATED: usize = 10;
+/// So many of the last cases translate.
+const TRANSLATED: usize = 2;
 
 const OURS: Mac = Mac([2, 0, 0, 0, 0, 2]);
 
@@ -41,25 +41,12 @@ fn main() {
         ("IPv6", frames(flows, inet6), Vec::new()),
         ("TCP", frames(flows, |flow| segment(flow, PLAIN)), handshakes(flows)),
     ] {
-        let mut cases = [
-            ("plain", forwarder(), Vec::new()),
-            ("pf", filtered(Language::Pf, keeps(), None), Vec::new()),
-            ("pf, without vectors", scalar(filtered(Language::Pf, keeps(), None)), Vec::new()),
-            ("pf, no known flows", filtered(Language::Pf, keeps(), Some(0)), Vec::new()),
-            ("ipfw", filtered(Language::Ipfw, keeps(), None), Vec::new()),
-            ("ipfw, no known flows", filtered(Language::Ipfw, keeps(), Some(0)), Vec::new()),
-            ("pf without states", filtered(Language::Pf, None, None), Vec::new()),
-            ("pf without both", filtered(Language::Pf, None, Some(0)), Vec::new()),
-            ("ipfw without states", filtered(Language::Ipfw, None, None), Vec::new()),
-            ("ipfw without both", filtered(Language::Ipfw, None, Some(0)), Vec::new()),
-            ("pf, translated", translated(None), Vec::new()),
-            ("translated, no known", translated(Some(0)), Vec::new()),
-        ];
+        let mut cases = cases();
         // The answers of the handshakes are to untranslated addresses.
-        let cases = if before.is_empty() { &mut cases[..] } else { &mut cases[..TRANSLATED] };
-        let is_asked =
-            |(name, ..): &&mut (&str, Forwarder, Vec<f64>)| only.as_deref().is_none_or(|only| only == *name);
-        let mut cases: Vec<_> = cases.iter_mut().filter(is_asked).collect();
+        cases.truncate(cases.len() - if before.is_empty() { 0 } else { TRANSLATED });
+        let is_asked = |name: &str| only.as_deref().is_none_or(|only| name.starts_with(only));
+        let cases = cases.into_iter().filter(|(name, _)| is_asked(name));
+        let mut cases: Vec<_> = cases.map(|(name, forwarder)| (name, forwarder, Vec::new())).collect();
         let mut arena = Arena::new(SLOTS);
         let mut packets: Vec<Packet<'_>> = arena.packets().collect();
         for (_, forwarder, _) in &mut cases {
@@ -71,13 +58,34 @@ fn main() {
             }
         }
         let mut plain = 0.0;
-        for (name, _, times) in cases {
+        for (name, _, mut times) in cases {
             times.sort_by(f64::total_cmp);
             let ns = times[TURNS / 2];
             plain = if plain == 0.0 { ns } else { plain };
             println!("{family} {name:>22}: {ns:6.2} ns, {:.3} x", plain / ns);
         }
     }
+}
+
+/// The forwarders to compare, by what they do.
+fn cases() -> Vec<(String, Forwarder)> {
+    let parsers =
+        ParserIsa::available().into_iter().rev().map(|isa| (format!("plain, {isa:?}"), parsed(isa)));
+    let plain = [("plain".to_owned(), forwarder())].into_iter().chain(parsers);
+    let filtering = [
+        ("pf", filtered(Language::Pf, keeps(), None)),
+        ("pf, without vectors", scalar(filtered(Language::Pf, keeps(), None))),
+        ("pf, no known flows", filtered(Language::Pf, keeps(), Some(0))),
+        ("ipfw", filtered(Language::Ipfw, keeps(), None)),
+        ("ipfw, no known flows", filtered(Language::Ipfw, keeps(), Some(0))),
+        ("pf without states", filtered(Language::Pf, None, None)),
+        ("pf without both", filtered(Language::Pf, None, Some(0))),
+        ("ipfw without states", filtered(Language::Ipfw, None, None)),
+        ("ipfw without both", filtered(Language::Ipfw, None, Some(0))),
+        ("pf, translated", translated(None)),
+        ("translated, no known", translated(Some(0))),
+    ];
+    plain.chain(filtering.map(|(name, forwarder)| (name.to_owned(), forwarder))).collect()
 }
 
 fn turn<'a>(
@@ -130,6 +138,13 @@ fn forwarder() -> Forwarder {
     let fibs =
         TableReaders::fixed(Bsearch.compile(&inet).unwrap().fib(), Bsearch.compile(&inet6).unwrap().fib());
     Forwarder::new(ViewReader::fixed(View::new(ViewParts::new(interfaces, adjacencies, fibs)).unwrap()))
+}
+
+/// A forwarder that reads headers with this instruction set.
+fn parsed(isa: ParserIsa) -> Forwarder {
+    let mut forwarder = forwarder();
+    forwarder.use_parser(isa);
+    forwarder
 }
 
 fn keeps() -> Option<StateOptions> {

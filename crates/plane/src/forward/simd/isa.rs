@@ -7,6 +7,7 @@ pub struct ParserIsa(pub(super) Kind);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Scalar,
+    Avx2,
     /// AVX-512 F, BW, VL and VNNI.
     Avx512,
 }
@@ -17,7 +18,7 @@ impl ParserIsa {
 
     /// All instruction sets of this processor, the widest last.
     pub fn available() -> Vec<ParserIsa> {
-        let all = [Kind::Scalar, Kind::Avx512];
+        let all = [Kind::Scalar, Kind::Avx2, Kind::Avx512];
         all.into_iter().filter(|kind| kind.is_there()).map(ParserIsa).collect()
     }
 
@@ -34,7 +35,11 @@ impl Kind {
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512vnni");
-        self == Kind::Scalar || has_avx512
+        match self {
+            Kind::Scalar => true,
+            Kind::Avx2 => is_x86_feature_detected!("avx2"),
+            Kind::Avx512 => has_avx512,
+        }
     }
 
     #[cfg(not(all(target_arch = "x86_64", not(fullview_portable))))]

@@ -6,8 +6,12 @@
 #![allow(unsafe_code)]
 
 #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+mod avx2;
+#[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
 mod avx512;
 mod four_headers;
+#[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+mod heads;
 mod isa;
 
 use four_headers::OneByOne;
@@ -23,10 +27,13 @@ impl ParserIsa {
             Kind::Scalar => of.run(OneByOne),
             #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
             // SAFETY: an instruction set of this kind is made only where the processor was found to have all of it.
+            Kind::Avx2 => unsafe { avx2::enter(of) },
+            #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
+            // SAFETY: as above.
             Kind::Avx512 => unsafe { avx512::enter(of) },
             // None of this kind is made.
             #[cfg(not(all(target_arch = "x86_64", not(fullview_portable))))]
-            Kind::Avx512 => of.run(OneByOne),
+            Kind::Avx2 | Kind::Avx512 => of.run(OneByOne),
         }
     }
 }
