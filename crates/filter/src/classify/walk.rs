@@ -3,21 +3,58 @@ use super::dimension::Dimension;
 use super::rows::RowStart;
 use crate::packet::Packet;
 
+/// So few rules are tested faster than the packet is looked up in another dimension.
+const FEW: u32 = 2;
+/// Words of the summary that are kept: those of 16,384 rules.
+const KEPT: usize = 4;
+
 /// The candidates of one packet.
 pub struct Walk<'a> {
     classifier: &'a Classifier,
     rows: [RowStart; Dimension::COUNT],
+    /// The first dimensions, in which the packet was looked up: the others would not exclude much.
+    known: usize,
+    /// The first words of the summary over these dimensions.
+    summaries: [u64; KEPT],
 }
 
 impl<'a> Walk<'a> {
-    /// Looks up the packet in each dimension.
+    /// Looks up the packet in one dimension after the other, until few candidates are left.
     #[inline]
     pub fn new(classifier: &'a Classifier, packet: &Packet) -> Self {
-        let mut rows = [0; Dimension::COUNT];
-        for (row, index) in rows.iter_mut().zip(&classifier.indexes) {
-            *row = index.row(packet);
+        let mut walk = Walk { classifier, rows: [0; Dimension::COUNT], known: 0, summaries: [!0; KEPT] };
+        let summaries = classifier.summaries();
+        for index in &classifier.indexes {
+            let row = index.row(packet);
+            for (at, summary) in walk.summaries.iter_mut().enumerate().take(summaries) {
+                *summary &= index.rows.summary(row, at);
+            }
+            walk.rows[walk.known] = row;
+            walk.known += 1;
+            if summaries <= KEPT && walk.has_few(summaries) {
+                break;
+            }
         }
-        Walk { classifier, rows }
+        walk
+    }
+
+    /// Whether few candidates are left; all words of the summary are kept.
+    #[inline(always)]
+    fn has_few(&self, summaries: usize) -> bool {
+        let words: u32 = self.summaries[..summaries].iter().map(|summary| summary.count_ones()).sum();
+        if words > FEW {
+            return false;
+        }
+        let candidates = |at: usize| {
+            let mut summary = self.summaries[at];
+            let mut found = 0;
+            while summary != 0 {
+                found += self.word(at * 64 + summary.trailing_zeros() as usize).count_ones();
+                summary &= summary - 1;
+            }
+            found
+        };
+        (0..summaries).map(candidates).sum::<u32>() <= FEW
     }
 
     /// The first candidate from `from` on.
@@ -82,10 +119,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// One bit for each word in which every dimension has some bit.
+    /// One bit for each word in which every known dimension has some bit.
     #[inline(always)]
     fn summary(&self, at: usize) -> u64 {
-        self.all(|index, row| index.rows.summary(row, at))
+        match self.summaries.get(at) {
+            Some(kept) => *kept,
+            None => self.all(|index, row| index.rows.summary(row, at)),
+        }
     }
 
     #[inline(always)]
@@ -93,12 +133,12 @@ impl<'a> Walk<'a> {
         self.all(|index, row| index.rows.word(row, at))
     }
 
-    /// The bits that all dimensions have. Often the first ones have none in common.
+    /// The bits that all known dimensions have. Often the first ones have none in common.
     #[inline(always)]
     fn all(&self, bits: impl Fn(&Index, RowStart) -> u64) -> u64 {
         let mut all = !0;
-        for (index, row) in self.classifier.indexes.iter().zip(self.rows) {
-            all &= bits(index, row);
+        for (index, row) in self.classifier.indexes.iter().zip(&self.rows[..self.known]) {
+            all &= bits(index, *row);
             if all == 0 {
                 break;
             }
