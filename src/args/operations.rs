@@ -1,5 +1,6 @@
 //! Flags that concern a running router: its services, and the commands that ask it.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -9,6 +10,7 @@ use fullview_plane::wire::ethernet::Mac;
 
 use fullview_router::control::filter::StatesQuery;
 use fullview_router::options::MetricsAddress;
+use fullview_table::Prefix;
 
 /// Which router a command asks.
 #[derive(Debug, Clone, Args)]
@@ -88,6 +90,28 @@ pub struct ShowRouterArgs {
     pub json: bool,
 }
 
+/// The routes to show.
+#[derive(Debug, Clone)]
+pub enum ShownRoutes {
+    To(IpAddr),
+    /// A prefix of either family.
+    Within(String),
+}
+
+fn shown_routes(text: &str) -> Result<ShownRoutes, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(ShownRoutes::To(address));
+    }
+    if !text.contains('/') {
+        return Err("give an address, or a prefix such as 192.0.2.0/24 or 2001:db8::/32".into());
+    }
+    let checked = match text.contains(':') {
+        true => text.parse::<Prefix<u128>>().map(drop),
+        false => text.parse::<Prefix<u32>>().map(drop),
+    };
+    checked.map(|()| ShownRoutes::Within(text.to_owned())).map_err(|error| error.to_string())
+}
+
 #[derive(Debug, Subcommand)]
 pub enum ShowWhat {
     /// Interfaces, their state and their traffic
@@ -96,8 +120,8 @@ pub enum ShowWhat {
     Routes {
         /// An address to look up, or a prefix: routes to it and to more specific prefixes are listed [default: all of both
         /// families]
-        #[arg(value_name = "ADDRESS|PREFIX")]
-        what: Option<String>,
+        #[arg(value_name = "ADDRESS|PREFIX", value_parser = shown_routes)]
+        what: Option<ShownRoutes>,
         /// The kernel's number of the table
         #[arg(long, value_name = "N", default_value_t = 254)]
         table: u32,

@@ -41,12 +41,17 @@ pub fn read(args: &ExperimentArgs) -> anyhow::Result<Experiment<Settings>> {
     Ok(experiment)
 }
 
-/// Applies the flags that say how long the campaign is. A smoke run has one block.
+/// Applies the flags that say how long the campaign is. A smoke run has one block, and no other length.
 pub fn set_length(
     experiment: &mut Experiment<Settings>,
     length: &LengthArgs,
     smoke: bool,
 ) -> anyhow::Result<()> {
+    if smoke && (length.runs.is_some() || length.minutes.is_some()) {
+        return Err(
+            BadInput("--smoke measures one short block: leave --runs and --minutes out".into()).into()
+        );
+    }
     let runs = length.runs.unwrap_or(experiment.runs);
     experiment.runs = if smoke { Runs::Blocks(1) } else { runs };
     experiment.analysis.max_minutes = length.minutes.unwrap_or(experiment.analysis.max_minutes);

@@ -15,6 +15,7 @@ use fullview_plane::port::pcap::CaptureReader;
 use crate::args::{Cli, ManArgs};
 use fullview_router::config::ConfigError;
 use fullview_router::error::BadInput;
+use fullview_router::privileges::PrivilegeError;
 use output::stdout;
 
 pub mod aa;
@@ -97,6 +98,7 @@ pub fn exit_of(error: &anyhow::Error) -> Exit {
             || cause.is::<fullview_filter::pf::error::PfError>()
             || cause.is::<fullview_filter::ipfw::IpfwError>()
             || cause.is::<fullview_router::filter::FilterError>()
+            || is_bad_user(cause)
             || is_bad_import(cause)
             || is_bad_capture(cause)
             || is_bad_archive(cause)
@@ -115,6 +117,11 @@ fn open_capture(path: &Path) -> anyhow::Result<CaptureReader<File>> {
 /// Whether a capture has wrong content. A file that cannot be written is no bad input.
 fn is_bad_capture(cause: &Cause) -> bool {
     matches!(cause.downcast_ref(), Some(PortError::NotACapture { .. } | PortError::Record { .. }))
+}
+
+/// Whether a user that was named does not exist.
+fn is_bad_user(cause: &Cause) -> bool {
+    matches!(cause.downcast_ref(), Some(PrivilegeError::NoUser(_)))
 }
 
 /// Whether a result directory cannot be understood. A report that cannot be written is no bad input.

@@ -1,7 +1,6 @@
 //! `fullview show`: asks a running router, and prints the answer.
 
 use std::io::{self, Write};
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
@@ -9,11 +8,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use super::Exit;
 use super::listing::{print, table};
 use super::show_filter::filter;
 use super::show_states::states;
-use super::{BadInput, Exit};
-use crate::args::operations::{RouterArgs, ShowRouterArgs, ShowWhat};
+use crate::args::operations::{RouterArgs, ShowRouterArgs, ShowWhat, ShownRoutes};
 use crate::command::output::stdout;
 use fullview_router::control;
 use fullview_router::control::client::Client;
@@ -39,7 +38,7 @@ pub fn run(args: &ShowRouterArgs) -> anyhow::Result<Exit> {
             states(&mut client, &choice.query(), limit.unwrap_or(usize::MAX), args.json)?;
         }
         ShowWhat::Routes { what, table, limit } => {
-            routes(&mut client, args, what.as_deref(), *table, limit.unwrap_or(usize::MAX))?;
+            routes(&mut client, args, what.as_ref(), *table, limit.unwrap_or(usize::MAX))?;
         }
     }
     Ok(Exit::Done)
@@ -216,16 +215,16 @@ pub fn time(micros: u64) -> String {
 fn routes(
     client: &mut Client,
     args: &ShowRouterArgs,
-    what: Option<&str>,
+    what: Option<&ShownRoutes>,
     table: u32,
     limit: usize,
 ) -> anyhow::Result<()> {
-    match what.map(|what| (what, what.parse::<IpAddr>())) {
-        Some((_, Ok(address))) => {
-            show(client, args, &Request::Path(request::PathQuery { address, table }), path)
+    match what {
+        Some(ShownRoutes::To(address)) => {
+            let request = Request::Path(request::PathQuery { address: *address, table });
+            show(client, args, &request, path)
         }
-        Some((prefix, Err(_))) if prefix.contains('/') => list(client, args, prefix, table, limit).map(drop),
-        Some((other, Err(_))) => Err(BadInput(format!("{other} is neither an address nor a prefix")).into()),
+        Some(ShownRoutes::Within(prefix)) => list(client, args, prefix, table, limit).map(drop),
         None => {
             let listed = list(client, args, "0.0.0.0/0", table, limit)?;
             list(client, args, "::/0", table, limit - listed).map(drop)

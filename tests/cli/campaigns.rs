@@ -99,6 +99,15 @@ fn a_length_that_ends_before_the_first_look_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn a_smoke_run_has_no_other_length() {
+    let (_dir, path) = file("small.toml", SMALL.as_bytes());
+    for length in [["--runs", "3"], ["--minutes", "1"]] {
+        let ran = run(&[&["bench", &path, "--smoke"], &length[..]].concat());
+        assert!(ran.code == 2 && ran.err.contains("--smoke measures one short block"), "{}", ran.err);
+    }
+}
+
+#[test]
 fn settings_of_the_other_kind_are_refused_with_their_place() {
     let lookup = "lookup.batch belongs to subjects of kind \"lookup\"";
     refused_campaign("traffic.flows = 200", "lookup.batch = 32", &["wrong.toml:14:16", lookup]);

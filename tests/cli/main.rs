@@ -465,6 +465,19 @@ fn commands_that_ask_a_router_fail_without_one() {
 }
 
 #[test]
+fn routes_are_shown_by_an_address_or_a_right_prefix() {
+    for (what, words) in [
+        ("nonsense", "give an address, or a prefix"),
+        ("192.0.2.0/33", "\"33\" is not a number from 0 to 32"),
+        ("192.0.2.1/24", "192.0.2.0/24"),
+        ("2001:db8::/129", "\"129\" is not a number from 0 to 128"),
+    ] {
+        let ran = run(&["show", "routes", what, "--control", "/nonexistent/fullview.sock"]);
+        assert!(ran.code == 2 && ran.err.contains(words), "{what}: {} {}", ran.code, ran.err);
+    }
+}
+
+#[test]
 fn the_manual_and_the_completions_have_every_command() {
     let (manual, script) = (run(&["man"]), run(&["completions", "bash"]));
     for command in ["show", "trace", "capture", "reload", "check"] {

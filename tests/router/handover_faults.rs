@@ -154,7 +154,8 @@ fn captured_drops_keep_their_file_until_the_takeover() {
     let more = ["--interfaces", "eth1,eth2", "--user", "no such user"];
     let mut failed = lab.begin_takeover_with(&[&more, &capture[..]].concat());
     assert!(eventually(|| !failed.is_running()));
-    assert!(failed.output().contains("no such user"), "{}", failed.output());
+    let (code, said) = failed.end("TERM");
+    assert!(code == Some(2) && said.contains("there is no user no such user"), "{code:?} {said}");
     assert_eq!((inode(&file), inode(&beside)), (first, None));
     let mut next = lab.begin_takeover_with(&[&more[..2], &capture].concat());
     next.wait_for(TAKEN);

@@ -286,7 +286,7 @@ fn a_fence_that_was_left_stops_other_routers() {
     let path = lab.rules();
     let filter = format!("--filter {}", path.display());
     for (interfaces, options, expected) in [
-        ("eth1,eth2", "", "table inet fullview_fence, chain eth1 (hook forward)"),
+        ("eth1,eth2", "", "table inet fullview_fence, chain eth1 (hook forward), of a router with a filter"),
         (
             "eth3,eth4",
             filter.as_str(),

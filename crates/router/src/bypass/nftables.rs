@@ -23,6 +23,9 @@ const NFTA_HOOK_HOOKNUM: u16 = 1;
 const NFTA_HOOK_DEV: u16 = 3;
 const NFTA_HOOK_DEVS: u16 = 4;
 
+/// Whose the chains of a fence are.
+const FENCE_OWNER: &str = ", of a router with a filter, which runs or was killed";
+
 const NFPROTO_INET: u8 = 1;
 const NFPROTO_IPV4: u8 = 2;
 const NFPROTO_NETDEV: u8 = 5;
@@ -115,7 +118,8 @@ impl Chain {
         let Chain { table, name, .. } = self;
         let hook = self.hook_name().unwrap_or_default();
         let policy = if self.drops { ", policy drop" } else { "" };
-        format!("nftables, table {family} {table}, chain {name} (hook {hook}{policy})")
+        let owner = if self.is_fence() { FENCE_OWNER } else { "" };
+        format!("nftables, table {family} {table}, chain {name} (hook {hook}{policy}){owner}")
     }
 }
 

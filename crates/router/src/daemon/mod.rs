@@ -108,6 +108,7 @@ pub fn check_host(options: &RouterOptions, choice: &EngineChoice) -> Result<(), 
     if options.standalone.is_some() {
         return Ok(());
     }
+    kernel_split::check_kernel()?;
     let check = |name| ports::check(name, options.wait).and_then(|()| kernel_split::check(name));
     options.interfaces.iter().try_for_each(|name| check(name))?;
     if options.filter.is_some() {

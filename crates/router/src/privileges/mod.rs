@@ -12,7 +12,10 @@ pub use error::PrivilegeError;
 /// Restricts this thread and all that it will start. What needs more privileges must be open already. `user` is the user
 /// to run as, if not the present one.
 pub fn confine(user: Option<&str>, seccomp: bool) -> Result<(), PrivilegeError> {
-    user::drop_privileges(user).map_err(|error| PrivilegeError::Drop(Box::new(error)))?;
+    user::drop_privileges(user).map_err(|error| match error {
+        PrivilegeError::NoUser(_) => error,
+        other => PrivilegeError::Drop(Box::new(other)),
+    })?;
     if seccomp {
         calls::restrict()?;
     }

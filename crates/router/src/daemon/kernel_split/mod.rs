@@ -28,6 +28,21 @@ pub use copied::{KernelSplit, Reinjector};
 /// once the router has ended.
 pub const KERNEL_FORWARDS: bool = cfg!(feature = "bpf");
 
+/// Refuses a kernel in which one program may interrupt another one on the same processor, whose memory they would share.
+pub fn check_kernel() -> Result<(), BadInput> {
+    check_version(&fs::read_to_string("/proc/sys/kernel/version").unwrap_or_default())
+}
+
+fn check_version(version: &str) -> Result<(), BadInput> {
+    let interrupts = version.split_whitespace().any(|word| word == "PREEMPT_RT");
+    match interrupts && cfg!(feature = "bpf") {
+        true => Err(BadInput(
+            "this kernel has PREEMPT_RT, with which programs in the kernel interrupt each other: start one without it".into(),
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Checks the kernel's forwarding settings of an interface.
 pub fn check(interface: &str) -> Result<(), BadInput> {
     for family in ["ipv4", "ipv6"] {
@@ -59,4 +74,16 @@ fn both_forward(interface: &str, family: &str, setting: &str) -> BadInput {
         "interface {interface}: the kernel forwards {family} by it as well, and every packet would go out twice; build with \
          `--features bpf` to share the interface with it, or leave it to fullview alone: `sysctl -w {setting}=0`"
     ))
+}
+
+#[cfg(all(test, feature = "bpf"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_with_preempt_rt_are_refused() {
+        assert!(check_version("#1 SMP PREEMPT_RT Debian 6.12.57-1 (2025-11-05)\n").is_err());
+        assert!(check_version("#1 SMP PREEMPT_DYNAMIC Debian 6.12.57-1 (2025-11-05)\n").is_ok());
+        assert!(check_version("").is_ok());
+    }
 }
