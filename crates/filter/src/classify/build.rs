@@ -63,12 +63,6 @@ impl Classifier {
         Classifier { indexes, rules: rules.len() }
     }
 
-    /// How many words a summary has.
-    #[inline(always)]
-    pub(super) fn summaries(&self) -> usize {
-        self.rules.div_ceil(64 * 64)
-    }
-
     /// The bytes of all rows.
     pub fn bytes(&self) -> usize {
         self.indexes.iter().map(|index| index.rows.bytes()).sum()

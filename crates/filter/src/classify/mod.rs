@@ -7,8 +7,8 @@
 //! types), never more.
 //!
 //! A summary has one bit for each word of a row. So 10,000 rules cost a lookup three words of summary for each dimension and
-//! then only the words in which all dimensions have bits. Where the first dimensions leave a rule or two, the packet is not looked up
-//! in the others.
+//! then only the words in which all dimensions have bits. Where one dimension leaves a rule or two, the packet is not looked up in
+//! those after it.
 
 mod build;
 mod dimension;

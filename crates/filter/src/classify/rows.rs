@@ -10,6 +10,11 @@ use std::collections::HashMap;
 pub(super) type RowNumber = u32;
 /// Where a row starts in its arena.
 pub(super) type RowStart = u32;
+/// In what [`RowBuilder::finish`] returns for a row: it has so few rules that to test them takes less than to look up the packet
+/// in another dimension.
+pub(super) const HAS_FEW: RowStart = 1 << 31;
+/// So many at most.
+const FEW: usize = 2;
 
 /// All rows of a dimension.
 #[derive(Clone, Debug)]
@@ -61,10 +66,14 @@ impl RowBuilder {
         Ok(number)
     }
 
-    /// The arena, and where in it each row starts. `indifferent` are the rules that do not ask about the dimension.
+    /// The arena, and where in it each row starts, with [`HAS_FEW`]. `indifferent` are the rules that do not ask about the dimension.
     pub fn finish(self, indifferent: &[u32]) -> (RowArena, Vec<RowStart>) {
         let is_full = self.rows.len() * (self.summary() + self.words) <= MOST_FULL_WORDS;
-        self.finish_as(is_full, indifferent)
+        let has_few = |rules: &Vec<u32>| rules.len() + indifferent.len() <= FEW;
+        let marks: Vec<RowStart> =
+            self.rows.iter().map(|rules| RowStart::from(has_few(rules)) * HAS_FEW).collect();
+        let (arena, starts) = self.finish_as(is_full, indifferent);
+        (arena, starts.into_iter().zip(marks).map(|(start, mark)| start | mark).collect())
     }
 
     fn finish_as(self, is_full: bool, indifferent: &[u32]) -> (RowArena, Vec<RowStart>) {

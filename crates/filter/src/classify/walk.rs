@@ -1,60 +1,30 @@
 use super::build::{Classifier, Index};
 use super::dimension::Dimension;
-use super::rows::RowStart;
+use super::rows::{HAS_FEW, RowStart};
 use crate::packet::Packet;
-
-/// So few rules are tested faster than the packet is looked up in another dimension.
-const FEW: u32 = 2;
-/// Words of the summary that are kept: those of 16,384 rules.
-const KEPT: usize = 4;
 
 /// The candidates of one packet.
 pub struct Walk<'a> {
     classifier: &'a Classifier,
     rows: [RowStart; Dimension::COUNT],
-    /// The first dimensions, in which the packet was looked up: the others would not exclude much.
+    /// The first dimensions, in which the packet was looked up.
     known: usize,
-    /// The first words of the summary over these dimensions.
-    summaries: [u64; KEPT],
 }
 
 impl<'a> Walk<'a> {
-    /// Looks up the packet in one dimension after the other, until few candidates are left.
+    /// Looks up the packet in one dimension after the other, until one leaves few candidates.
     #[inline]
     pub fn new(classifier: &'a Classifier, packet: &Packet) -> Self {
-        let mut walk = Walk { classifier, rows: [0; Dimension::COUNT], known: 0, summaries: [!0; KEPT] };
-        let summaries = classifier.summaries();
-        for index in &classifier.indexes {
-            let row = index.row(packet);
-            for (at, summary) in walk.summaries.iter_mut().enumerate().take(summaries) {
-                *summary &= index.rows.summary(row, at);
-            }
-            walk.rows[walk.known] = row;
-            walk.known += 1;
-            if summaries <= KEPT && walk.has_few(summaries) {
+        let (mut rows, mut known) = ([0; Dimension::COUNT], 0);
+        for (row, index) in rows.iter_mut().zip(&classifier.indexes) {
+            let found = index.row(packet);
+            *row = found & !HAS_FEW;
+            known += 1;
+            if found & HAS_FEW != 0 {
                 break;
             }
         }
-        walk
-    }
-
-    /// Whether few candidates are left; all words of the summary are kept.
-    #[inline(always)]
-    fn has_few(&self, summaries: usize) -> bool {
-        let words: u32 = self.summaries[..summaries].iter().map(|summary| summary.count_ones()).sum();
-        if words > FEW {
-            return false;
-        }
-        let candidates = |at: usize| {
-            let mut summary = self.summaries[at];
-            let mut found = 0;
-            while summary != 0 {
-                found += self.word(at * 64 + summary.trailing_zeros() as usize).count_ones();
-                summary &= summary - 1;
-            }
-            found
-        };
-        (0..summaries).map(candidates).sum::<u32>() <= FEW
+        Walk { classifier, rows, known }
     }
 
     /// The first candidate from `from` on.
@@ -122,10 +92,7 @@ impl<'a> Walk<'a> {
     /// One bit for each word in which every known dimension has some bit.
     #[inline(always)]
     fn summary(&self, at: usize) -> u64 {
-        match self.summaries.get(at) {
-            Some(kept) => *kept,
-            None => self.all(|index, row| index.rows.summary(row, at)),
-        }
+        self.all(|index, row| index.rows.summary(row, at))
     }
 
     #[inline(always)]
