@@ -760,8 +760,9 @@ CHECKED_ALONE __u32 working_member(const struct generation *now, const struct ho
 		return 0;
 	for (int bit = 0; bit < SLOT_BITS; bit++) {
 		__u32 number = number_in_slot(now, group, slot ^ 1 << bit);
+		const struct hop *hop = hop_at(now, number);
 
-		if (!has_failed(now, hop_at(now, number)))
+		if (hop->ifindex && !has_failed(now, hop))
 			return number;
 	}
 	return number_in_slot(now, group, slot);

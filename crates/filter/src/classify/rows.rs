@@ -70,10 +70,10 @@ impl RowBuilder {
     pub fn finish(self, indifferent: &[u32]) -> (RowArena, Vec<RowStart>) {
         let is_full = self.rows.len() * (self.summary() + self.words) <= MOST_FULL_WORDS;
         let has_few = |rules: &Vec<u32>| rules.len() + indifferent.len() <= FEW;
-        let marks: Vec<RowStart> =
-            self.rows.iter().map(|rules| RowStart::from(has_few(rules)) * HAS_FEW).collect();
-        let (arena, starts) = self.finish_as(is_full, indifferent);
-        (arena, starts.into_iter().zip(marks).map(|(start, mark)| start | mark).collect())
+        let few: Vec<bool> = self.rows.iter().map(has_few).collect();
+        let (arena, mut starts) = self.finish_as(is_full, indifferent);
+        starts.iter_mut().zip(few).filter(|(_, few)| *few).for_each(|(start, _)| *start |= HAS_FEW);
+        (arena, starts)
     }
 
     fn finish_as(self, is_full: bool, indifferent: &[u32]) -> (RowArena, Vec<RowStart>) {
