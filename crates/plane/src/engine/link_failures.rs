@@ -27,8 +27,9 @@ impl LinkFailures {
         LinkFailures(generations)
     }
 
-    /// Notes that the link of a device has failed, or works again. Packets that would leave by a failed
-    /// link leave by another member of its group, if there is one that works, and are passed to the kernel otherwise. Of devices whose indices differ by a multiple of 4,096, only the last one is noted.
+    /// Notes that the link of a device has failed, or works again. Packets that would leave by a failed link leave by another
+    /// member of the group, if there is one that works, and are passed to the kernel otherwise. Of devices whose indices differ by a
+    /// multiple of 4,096, only the last one is noted.
     pub fn note(&self, device: u32, has_failed: bool) {
         for memory in &self.0 {
             let place = &memory.words()[FAILED_DEVICES.range()][device as usize % FAILED];

@@ -20,7 +20,7 @@ fn needed() -> CapabilitySet {
 
 /// Keeps those of the present capabilities that are needed. No thread that is started later can gain more.
 pub fn drop_privileges(user: Option<&str>) -> Result<(), PrivilegeError> {
-    let for_real_time = if may_allow_real_time() { CapabilitySet::empty() } else { CapabilitySet::SYS_NICE };
+    let for_real_time = if allow_real_time() { CapabilitySet::empty() } else { CapabilitySet::SYS_NICE };
     if let Some(name) = user {
         set_keep_capabilities(true)?;
         become_user(name)?;
@@ -34,8 +34,9 @@ pub fn drop_privileges(user: Option<&str>) -> Result<(), PrivilegeError> {
     Ok(())
 }
 
-/// Lets threads run in real time without a capability, at the lowest priority only; returns whether this process may.
-fn may_allow_real_time() -> bool {
+/// Lets threads run in real time without a capability, at the lowest priority only. Returns whether this process
+/// has the right to set that limit.
+fn allow_real_time() -> bool {
     setrlimit(Resource::Rtprio, Rlimit { current: Some(1), maximum: Some(1) }).is_ok()
 }
 
