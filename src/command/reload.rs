@@ -14,19 +14,23 @@ use fullview_filter::pf::files::FileSystem;
 use fullview_plane::interface::{Interface, InterfaceAddress};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_router::control::request::Request;
+use fullview_router::control::status::Reloaded;
 use fullview_router::daemon::check_filter;
+use fullview_router::error::BadInput;
 use fullview_router::filter::{self, FilterOptions};
 use fullview_router::{bypass, config};
 
 /// How long the router may take: it reads a feed of a million routes, and applies them.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Prints the router's answer, which says what is in force.
+/// Prints what is in force, or fails with what is wrong with the file.
 pub fn reload(args: &ReloadArgs) -> anyhow::Result<Exit> {
     let mut client = connect(&args.router)?;
     client.wait_for(TIMEOUT)?;
-    let answer: String = client.ask(&Request::Reload)?;
-    writeln!(stdout(), "{answer}")?;
+    match client.ask(&Request::Reload)? {
+        Reloaded::InForce(text) => writeln!(stdout(), "{text}")?,
+        Reloaded::Refused(text) => return Err(BadInput(text).into()),
+    }
     Ok(Exit::Done)
 }
 

@@ -46,6 +46,9 @@ struct Args {
     /// By how much longer it takes for a packet, in percent
     #[arg(long, default_value_t = 2.0)]
     slower: f64,
+    /// The margin that a difference must exceed, in percent
+    #[arg(long, default_value_t = 0.5)]
+    margin: f64,
     /// What takes longer: the router, or the whole loop with generator and receiver
     #[arg(long, value_enum, default_value_t = Slowed::Router)]
     of: Slowed,
@@ -114,6 +117,7 @@ fn measured(args: &Args, seed: u64, folder: &Path) -> Value {
 
 fn question(args: &Args, seed: u64) -> String {
     let Args { blocks, seconds, .. } = args;
+    let margin = args.margin / 100.0;
     let mut text = format!(
         "title = \"Campaigns\"\nruns = {blocks}\nseed = {seed}\nfamilies = [\"inet\"]\n\
          window = {{ warmup_s = 0.02, measure_s = {seconds}, slice_ms = 1.0 }}\n\
@@ -127,7 +131,7 @@ fn question(args: &Args, seed: u64) -> String {
              set.router = {{ algorithm = \"dpdk_lpm4\", modules = {modules} }}\n"
         );
     }
-    text + "[analysis]\nbaseline = \"baseline\"\nmargin = 0.005\nmetric = \"packets forwarded\"\n"
+    text + &format!("[analysis]\nbaseline = \"baseline\"\nmargin = {margin}\nmetric = \"packets forwarded\"\n")
 }
 
 /// The list of modules by which the slowed router is known. An algorithm that is named does not depend on it.

@@ -16,10 +16,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use arc_swap::cache::Cache;
-use fullview_table::Family;
 use fullview_table::fib::Fib;
 use fullview_table::fib::framework::SharedReader;
-use fullview_table::group::SharedGroupReader;
+use fullview_table::group::{GroupView, SharedGroupReader};
+use fullview_table::{Family, NextHop};
 
 use crate::adjacency::{Adjacencies, Adjacency, CompiledAdjacencies, NO_INTERFACE};
 use crate::interface::{Interface, SourceCheck};
@@ -102,6 +102,8 @@ pub struct View {
     has_redirects: bool,
     /// The view that this one was made from: its next hops keep their meaning until no worker uses this one.
     origin: Option<Arc<View>>,
+    /// Next hops by links that have failed since then.
+    failed: BTreeSet<NextHop>,
 }
 
 impl View {
@@ -128,7 +130,7 @@ impl View {
         let checks_sources =
             parts.interfaces.iter().any(|interface| interface.source_check != SourceCheck::Off);
         let has_redirects = parts.interfaces.iter().any(|interface| interface.redirects);
-        Ok(View { parts, ports, adjacencies, rules, checks_sources, has_redirects, origin: None })
+        Ok(View { parts, ports, adjacencies, rules, checks_sources, has_redirects, origin: None, failed: BTreeSet::new() })
     }
 
     /// The parts it was compiled from.
@@ -169,6 +171,22 @@ impl View {
 
     pub(crate) fn has_redirects(&self) -> bool {
         self.has_redirects
+    }
+
+    /// The member of a group for a flow with this hash: another one while the first one's link has failed and the group still
+    /// has it. The slow path, which would get these packets, may itself lose what it sends there.
+    #[inline]
+    pub(crate) fn member(&self, groups: &GroupView, group: NextHop, flow_hash: u32) -> NextHop {
+        let member = groups.select(group, flow_hash);
+        match self.failed.contains(&member) {
+            true => groups.select_working(group, flow_hash, |hop| self.leads_to_neighbor(hop)),
+            false => member,
+        }
+    }
+
+    fn leads_to_neighbor(&self, hop: NextHop) -> bool {
+        let Some(Adjacency::Neighbor { interface, .. }) = self.parts.adjacencies.get(hop) else { return false };
+        self.interface(interface).is_some_and(|interface| interface.up)
     }
 }
 
@@ -227,7 +245,8 @@ impl Views {
     }
 }
 
-/// Leaves failed links before the next view does: the slow path gets the packets. Clones share the links.
+/// Leaves failed links before the next view does: other members of a group get the packets, or the slow path. Clones share the
+/// links.
 #[derive(Clone)]
 pub struct ViewLinkFailures {
     current: Arc<ArcSwap<View>>,
@@ -284,21 +303,21 @@ fn without_failed(view: &Arc<View>, failed: &BTreeSet<String>) -> Arc<View> {
     if numbers.is_empty() {
         return Arc::clone(view);
     }
-    let adjacencies = left_to_slow_path(&view.parts.adjacencies, &numbers);
+    let failed = hops_by(&view.parts.adjacencies, &numbers);
+    let mut adjacencies = view.parts.adjacencies.clone();
+    failed.iter().for_each(|hop| adjacencies.set(*hop, Adjacency::Local));
     let parts = ViewParts { adjacencies, ..view.parts.clone() };
-    let left = View::new(parts).map(|left| View { origin: Some(Arc::clone(view)), ..left });
+    let left = View::new(parts).map(|left| View { origin: Some(Arc::clone(view)), failed, ..left });
     // The other parts are as they were, so this cannot fail.
     left.map_or_else(|_| Arc::clone(view), Arc::new)
 }
 
-fn left_to_slow_path(all: &Adjacencies, interfaces: &[u16]) -> Adjacencies {
-    let mut left = all.clone();
-    for (hop, adjacency) in all.iter() {
-        if matches!(adjacency, Adjacency::Neighbor { interface, .. } if interfaces.contains(&interface)) {
-            left.set(hop, Adjacency::Local);
-        }
-    }
-    left
+/// The next hops that are neighbours on these interfaces.
+fn hops_by(all: &Adjacencies, interfaces: &[u16]) -> BTreeSet<NextHop> {
+    let is_there = |adjacency| {
+        matches!(adjacency, Adjacency::Neighbor { interface, .. } if interfaces.contains(&interface))
+    };
+    all.iter().filter(|(_, adjacency)| is_there(*adjacency)).map(|(hop, _)| hop).collect()
 }
 
 /// A worker's end. It compares one pointer, and counts a reference only after a new view was published.
@@ -322,8 +341,10 @@ impl ViewReader {
 mod tests {
     use super::*;
     use crate::wire::ethernet::Mac;
+    use fullview_table::Rib;
     use fullview_table::fib::{Algorithm, linear::Linear};
-    use fullview_table::{NextHop, Rib};
+    use fullview_table::group::{Groups, Member};
+    use fullview_table::nexthop::{NextHops, Target};
 
     fn parts(interfaces: Vec<Interface>) -> ViewParts {
         let inet = Linear.compile(&Rib::<u32>::default()).unwrap().fib();
@@ -374,16 +395,48 @@ mod tests {
         assert!(Arc::ptr_eq(reader.view(), &views.current()));
     }
 
+    /// With a neighbour on each of two interfaces, the second of which may be down.
+    fn two_neighbors(up: bool) -> ViewParts {
+        let mut parts = parts(vec![on(0, None), Interface { up, ..on(1, None) }]);
+        for interface in [0, 1] {
+            let adjacency = Adjacency::Neighbor { interface, mac: Mac([2; 6]) };
+            parts.adjacencies.set(NextHop(interface + 1), adjacency);
+        }
+        parts
+    }
+
+    #[test]
+    fn flows_by_a_failed_link_take_another_member_of_their_group() {
+        let (mut next_hops, mut groups) = (NextHops::default(), Groups::default());
+        (1..=2).for_each(|number| drop(next_hops.intern(Target::Number(number))));
+        let both = [1, 2].map(|hop| Member { next_hop: NextHop(hop), weight: 1 });
+        let group = groups.acquire(&mut next_hops, &both).unwrap();
+        groups.publish();
+        let parts = ViewParts { groups: groups.shared_reader(), ..two_neighbors(true) };
+        let views = Views::new(View::new(parts).unwrap());
+        let taken = || {
+            let (view, mut reader) = (views.current(), groups.reader());
+            let mut members: Vec<u16> =
+                (0..64).map(|hash| view.member(reader.groups(), group, hash).0).collect();
+            members.sort_unstable();
+            members.dedup();
+            members
+        };
+        let failures = views.link_failures();
+        assert_eq!(taken(), [1, 2]);
+        failures.note("port1", true);
+        assert_eq!(taken(), [1]);
+        failures.note("port0", true);
+        assert_eq!(taken(), [1, 2], "none works");
+        failures.note("port1", false);
+        assert_eq!(taken(), [2]);
+        failures.forget();
+        assert_eq!(taken(), [1, 2]);
+    }
+
     #[test]
     fn next_hops_by_a_failed_link_are_left_to_the_slow_path() {
-        let view = |up| {
-            let mut parts = parts(vec![on(0, None), Interface { up, ..on(1, None) }]);
-            for interface in [0, 1] {
-                let adjacency = Adjacency::Neighbor { interface, mac: Mac([2; 6]) };
-                parts.adjacencies.set(NextHop(interface + 1), adjacency);
-            }
-            View::new(parts).unwrap()
-        };
+        let view = |up| View::new(two_neighbors(up)).unwrap();
         let views = Views::new(view(true));
         let (before, failures) = (views.current(), views.link_failures());
         let is_left = || {

@@ -70,6 +70,12 @@ impl Operated {
         ask_by_program(&self.socket(), line)
     }
 
+    /// What a command about this router ends with.
+    fn exit_code(&self, command: &str) -> Option<i32> {
+        let mut program = assert_cmd::Command::new(env!("CARGO_BIN_EXE_fullview"));
+        program.arg(command).arg("--control").arg(self.socket()).output().unwrap().status.code()
+    }
+
     fn ask(&self, line: &str) -> String {
         let (success, said) = self.try_ask(line);
         assert!(success, "{line}: {said}");

@@ -33,6 +33,7 @@ fn a_configuration_is_reloaded_or_refused_as_a_whole() {
     write("[interfaces]\n");
     let (success, said) = operated.try_ask("reload");
     assert!(!success && said.contains("line 6") && said.contains("interfaces"), "{said}");
+    assert_eq!(operated.exit_code("reload"), Some(2));
     assert_eq!(
         operated.json("interfaces")[0]["source-check"],
         "strict",

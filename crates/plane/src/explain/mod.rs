@@ -192,7 +192,7 @@ impl<'a> Path<'a> {
         let (protocol, ports) = headers.flow;
         let addresses = [headers.source, headers.destination].map(headers::widened);
         let hash = flow_hash(self.view.parts().policy.flow_seed, addresses[0], addresses[1], protocol, ports);
-        let hop = groups.select(found, hash);
+        let hop = self.view.member(groups, found, hash);
         let members = distinct(groups.members(found));
         let number = members.iter().position(|member| *member == hop).map_or(0, |place| place + 1);
         self.steps.push(Step::Member { group: found, number, of: members.len(), hash, hop });

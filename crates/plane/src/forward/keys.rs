@@ -321,11 +321,11 @@ impl<A: Address> LookupBatch<A> {
         self.positions.iter().zip(&mut self.next_hops[..self.positions.len])
     }
 
-    /// Replaces each group by the member that the flow of the packet uses.
-    pub fn pick_members(&mut self, groups: &GroupView, hash: impl Fn(usize) -> u32) {
+    /// Replaces each group by what `member` says, which gets it with the packet's position.
+    pub fn pick_members(&mut self, groups: &GroupView, member: impl Fn(NextHop, usize) -> NextHop) {
         for (position, hop) in self.found_mut() {
             if groups.is_group(*hop) {
-                *hop = groups.select(*hop, hash(position));
+                *hop = member(*hop, position);
             }
         }
     }

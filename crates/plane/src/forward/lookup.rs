@@ -16,12 +16,12 @@ pub(super) fn look_up(state: &mut StageState, view: &View, packets: &mut [Packet
         table.inet.lookup();
         table.inet6.lookup();
         if !groups.is_empty() {
-            let hash = |hash: fn(&Slot, u64) -> u32| {
+            let member = |hash: fn(&Slot, u64) -> u32| {
                 let (packets, seed) = (&*packets, view.parts().policy.flow_seed);
-                move |position: usize| hash(packets[position], seed)
+                move |group, position: usize| view.member(groups, group, hash(packets[position], seed))
             };
-            table.inet.destinations.pick_members(groups, hash(flow::inet));
-            table.inet6.destinations.pick_members(groups, hash(flow::inet6));
+            table.inet.destinations.pick_members(groups, member(flow::inet));
+            table.inet6.destinations.pick_members(groups, member(flow::inet6));
         }
         if view.checks_sources() {
             source_check::check(table, view, groups, packets);

@@ -41,7 +41,7 @@ pub enum Request {
     Watch(WatchQuery),
     /// The packets noted since the last such request: [`super::status::NotedPackets`].
     Noted,
-    /// Reads the configuration file again. The answer is a text that says which configuration is in force.
+    /// Reads the configuration file again: [`super::status::Reloaded`].
     Reload,
     /// Begins a takeover: [`super::takeover::RunningRouter`], with descriptors. Unless [`Request::TakenOver`] follows, it ends
     /// with the connection, and the router goes on.

@@ -6,6 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::EventKind;
 
+/// What became of a reload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reloaded {
+    /// The text says which configuration is in force.
+    InForce(String),
+    /// Nothing was changed. The text says what is wrong with the file, or with one that it names, or what cannot change while
+    /// the router runs.
+    Refused(String),
+}
+
 /// An interface, and what it carried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

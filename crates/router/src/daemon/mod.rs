@@ -88,7 +88,7 @@ use program_choice::ProgramChoice;
 pub use punts::{PuntCount, PuntCounts};
 pub use query_queue::{QueryError, QueryHandle, QueryQueue, open as open_query_queue};
 pub use running_filter::{FilterInForce, check_filter};
-pub use state::RouterState;
+pub use state::{ReconfigureError, RouterState};
 pub use watch_hub::{WatchHub, WatchSession, WatchedPacket};
 use worker_path::WorkerPath;
 use workers::{FilteringWorker, KernelWorkers};

@@ -11,15 +11,41 @@ use nix::sys::signalfd::SignalFd;
 
 use super::error::OperationsError;
 use crate::config::{self, RouterConfig, frozen_differences, live_options};
-use crate::daemon::{FilterUnsettled, QueryHandle};
+use crate::daemon::{FilterUnsettled, QueryError, QueryHandle, ReconfigureError};
 use crate::error::message;
 use crate::events::{EventKind, RecentEvents};
-use crate::filter::{self, CompiledFilter};
+use crate::filter::{self, CompiledFilter, FilterError};
 use crate::log;
 use crate::options::LiveOptions;
 
 /// Refuses a reload of a router that has no configuration file.
 pub const NO_FILE: &str = "the router was started without --config: there is nothing to read again";
+
+/// Why a reload changed nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// The file, or one that it names, is wrong, or asks for what cannot change while the router runs.
+    #[error("{0}")]
+    Refused(String),
+    /// The router is busy, or ends.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl From<QueryError> for ReloadError {
+    fn from(error: QueryError) -> ReloadError {
+        ReloadError::Unavailable(error.to_string())
+    }
+}
+
+impl From<FilterError> for ReloadError {
+    fn from(error: FilterError) -> ReloadError {
+        match error {
+            FilterError::Busy(_) => ReloadError::Unavailable(error.to_string()),
+            _ => ReloadError::Refused(error.to_string()),
+        }
+    }
+}
 
 /// The file, and the configuration that is in force.
 pub struct Reloader {
@@ -33,7 +59,7 @@ impl Reloader {
     }
 
     /// Applies the file as it is now, all of it or nothing. The text of the result says which.
-    pub fn reload(&self, queries: &QueryHandle, events: &RecentEvents) -> Result<String, String> {
+    pub fn reload(&self, queries: &QueryHandle, events: &RecentEvents) -> Result<String, ReloadError> {
         let result = self.try_reload(queries, events);
         match &result {
             Ok(text) => events.record(EventKind::Reload, text.as_str()),
@@ -42,37 +68,43 @@ impl Reloader {
         result
     }
 
-    fn try_reload(&self, queries: &QueryHandle, events: &RecentEvents) -> Result<String, String> {
+    fn try_reload(&self, queries: &QueryHandle, events: &RecentEvents) -> Result<String, ReloadError> {
         // The lock has one reload run after the other. A panic in one leaves the configuration that is in force.
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = config::load(&self.path).map_err(|error| message(&error))?;
+        let new = config::load(&self.path).map_err(|error| ReloadError::Refused(message(&error)))?;
         let frozen = frozen_differences(&current, &new);
         if !frozen.is_empty() {
-            return Err(format!(
+            return Err(ReloadError::Refused(format!(
                 "{}: {} cannot change while the router runs; nothing was changed, restart it or undo that",
                 self.path.display(),
                 frozen.join(", ")
-            ));
+            )));
         }
         if new == *current {
             log::line(
                 "reload: the file has not changed; what it names, such as the rules of a filter, is read again",
             );
         }
-        let live = live_options(&new).map_err(|error| message(&error))?;
-        let filter = queries.ask(|state| state.filter()).map_err(|error| error.to_string())?;
+        let live = live_options(&new).map_err(|error| ReloadError::Refused(message(&error)))?;
+        let filter = queries.ask(|state| state.filter())?;
         let _changing = filter.as_ref().map(|filter| filter.handle.lock_changes());
         let rules = compile_filter(&new, &live, queries)?;
         let unknown = rules.as_ref().map(|rules| rules.unknown.clone()).unwrap_or_default();
-        let applied = queries.ask(move |state| state.reconfigure(live, rules));
-        let applied = applied.map_err(|error| error.to_string())?;
-        applied.map_err(|error| format!("{}: {error}", self.path.display()))?;
+        queries.ask(move |state| state.reconfigure(live, rules))?.map_err(|error| self.not_applied(&error))?;
         *current = new;
         unknown.iter().for_each(|unknown| warn(events, unknown));
         let settled = filter.as_ref().map_or(Ok(()), |filter| filter.handle.settle());
         let late = settled.err();
         late.iter().for_each(|late| warn(events, late));
         Ok(in_force(&self.path, late))
+    }
+
+    fn not_applied(&self, error: &ReconfigureError) -> ReloadError {
+        let text = format!("{}: {error}", self.path.display());
+        match error {
+            ReconfigureError::Filter(FilterError::Busy(_)) => ReloadError::Unavailable(text),
+            _ => ReloadError::Refused(text),
+        }
     }
 }
 
@@ -94,15 +126,13 @@ fn compile_filter(
     config: &RouterConfig,
     live: &LiveOptions,
     queries: &QueryHandle,
-) -> Result<Option<CompiledFilter>, String> {
+) -> Result<Option<CompiledFilter>, ReloadError> {
     let Some(options) = config::filter_options(config) else { return Ok(None) };
     let planned = live.plan.as_ref().map(|plan| plan.interfaces.clone());
-    let facts = queries.ask(move |state| (state.filtered_interfaces(planned.as_deref()), state.filter()));
-    let (interfaces, filter) = facts.map_err(|error| error.to_string())?;
+    let (interfaces, filter) =
+        queries.ask(move |state| (state.filtered_interfaces(planned.as_deref()), state.filter()))?;
     let in_force = filter.as_ref().map(|filter| &filter.rules);
-    filter::compile_after(in_force, &options, &FileSystem::default(), &interfaces)
-        .map(Some)
-        .map_err(|error| error.to_string())
+    Ok(Some(filter::compile_after(in_force, &options, &FileSystem::default(), &interfaces)?))
 }
 
 /// Blocks SIGHUP for this thread and those that it starts later, and returns a descriptor to read the signals from. It must
@@ -124,13 +154,10 @@ pub fn on_hangup(
 ) -> Result<(), OperationsError> {
     let wait = move || {
         while let Ok(Some(_)) = signals.read_signal() {
-            match reloader
-                .as_ref()
-                .ok_or_else(|| NO_FILE.to_owned())
-                .and_then(|file| file.reload(&queries, &events))
-            {
-                Ok(text) => log::line(&format!("reload: {text}")),
-                Err(text) => log::warning(&format!("reload refused: {text}")),
+            match reloader.as_ref().map(|file| file.reload(&queries, &events)) {
+                Some(Ok(text)) => log::line(&format!("reload: {text}")),
+                Some(Err(error)) => log::warning(&format!("reload refused: {error}")),
+                None => log::warning(&format!("reload refused: {NO_FILE}")),
             }
         }
     };

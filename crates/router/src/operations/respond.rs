@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::filter_trace::TracedSteps;
 use super::handover::{HandoverSession, Inheritance};
 use super::kernel_names::{KernelNames, interface_name};
-use super::reload::{NO_FILE, Reloader};
+use super::reload::{NO_FILE, ReloadError, Reloader};
 use super::tables::{self, CollectedChange};
 use super::undelivered::Undelivered;
 use super::{filter, inspect, program_trace, states, translated};
@@ -145,7 +145,11 @@ impl ClientResponder {
 
     fn reload(&self) -> Result<serde_json::Value, String> {
         let reloader = self.reloader.as_ref().ok_or(NO_FILE)?;
-        value(&reloader.reload(&self.queries, &self.events)?)
+        match reloader.reload(&self.queries, &self.events) {
+            Ok(text) => value(&status::Reloaded::InForce(text)),
+            Err(ReloadError::Refused(text)) => value(&status::Reloaded::Refused(text)),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     fn noted(&mut self) -> Result<serde_json::Value, String> {

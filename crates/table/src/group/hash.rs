@@ -13,6 +13,11 @@ pub fn flow_hash(seed: u64, source: u128, destination: u128, protocol: u8, ports
     (hash ^ hash >> 32) as u32
 }
 
+/// Another hash of the flow with this one: its low bits do not follow from the low bits of this one.
+pub(super) fn remixed(flow_hash: u32) -> u32 {
+    mix(flow_hash.into()) as u32
+}
+
 /// Combines both halves of a product, so that every bit of the word affects the low bits.
 fn mix(word: u64) -> u64 {
     let product = u128::from(word ^ SPREAD.rotate_left(17)) * u128::from(SPREAD);

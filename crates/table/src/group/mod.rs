@@ -337,6 +337,26 @@ impl GroupView {
             .get(next_hop.index())
             .map_or(next_hop, |span| self.slots[(span.first + (flow_hash & span.mask)) as usize])
     }
+
+    /// As [`Self::select`]; if that member does not work, one that works, among which such flows are shared as among all.
+    /// Where none works it is that of [`Self::select`].
+    pub fn select_working(
+        &self,
+        group: NextHop,
+        flow_hash: u32,
+        works: impl Fn(NextHop) -> bool,
+    ) -> NextHop {
+        let first = self.select(group, flow_hash);
+        if works(first) {
+            return first;
+        }
+        // Slots of a member follow each other, or come at equal distances. So the next one is any, by the rest of the hash. From
+        // there on an odd step reaches each of them, as their number is a power of two.
+        let (start, step) = (hash::remixed(flow_hash), flow_hash.rotate_right(slots::MOST.trailing_zeros()) | 1);
+        let slots = self.members(group).len() as u32;
+        let mut tried = (0..slots).map(|at| self.select(group, start.wrapping_add(step.wrapping_mul(at))));
+        tried.find(|member| works(*member)).unwrap_or(first)
+    }
 }
 
 #[cfg(test)]
@@ -401,6 +421,31 @@ mod tests {
             assert!(after == before || before == NextHop(5) && after != NextHop(5), "{flow}");
         }
         assert_eq!(groups.members(group).unwrap(), &all[..4]);
+    }
+
+    #[test]
+    fn flows_of_a_member_that_does_not_work_are_shared_by_the_others() {
+        let (mut next_hops, mut groups) = (plain(5), Groups::default());
+        let group =
+            groups.acquire(&mut next_hops, &members(&[(1, 2), (2, 1), (3, 1), (4, 1)])).unwrap();
+        groups.publish();
+        let mut reader = groups.reader();
+        let view = reader.groups();
+        let mut moved = [0; 5];
+        for flow in 0..5_000 {
+            let hash = flow_hash(1, 0xc612_0001, 0xc613_0001, 17, (flow, 53));
+            let (before, after) =
+                (view.select(group, hash), view.select_working(group, hash, |hop| hop != NextHop(3)));
+            if before == NextHop(3) { moved[after.index()] += 1 } else { assert_eq!(after, before) }
+            assert_eq!(view.select_working(group, hash, |_| false), before);
+            assert_eq!(view.select_working(group, hash, |hop| hop == NextHop(4)), NextHop(4));
+        }
+        let of: u32 = moved.iter().sum();
+        assert!((900..1_100).contains(&of) && moved[3] == 0, "{moved:?}");
+        for (member, share) in [(1, 0.5), (2, 0.25), (4, 0.25)] {
+            assert!((f64::from(moved[member]) / f64::from(of) - share).abs() < 0.1, "{moved:?}");
+        }
+        assert_eq!(view.select_working(NextHop(3), 7, |_| false), NextHop(3), "a plain next hop");
     }
 
     #[test]
