@@ -3,7 +3,7 @@
 use std::io;
 
 use super::PortError;
-use super::sys::{driver, interface_index, merges_frames, receive_queues, strips_tags, tun};
+use super::sys::{driver, interface_index, interface_name, merges_frames, receive_queues, strips_tags, tun};
 use crate::wire::ethernet::Mac;
 
 /// An interface of the system.
@@ -15,9 +15,18 @@ pub struct Link {
 
 impl Link {
     /// The interface of that name, in this thread's network namespace.
+    ///
+    /// # Errors
+    /// There is none, or it is an alternative name (`altname`): the kernel reports interfaces, and applies rules to them, by
+    /// their own names.
     pub fn named(name: &str) -> Result<Link, PortError> {
         let failed = |source| interface(name, "be found", source);
-        Ok(Link { name: name.to_owned(), index: interface_index(name).map_err(failed)? })
+        let index = interface_index(name).map_err(failed)?;
+        let own = interface_name(index).map_err(failed)?;
+        match own == name {
+            true => Ok(Link { name: own, index }),
+            false => Err(PortError::AlternativeName { name: name.to_owned(), own }),
+        }
     }
 
     /// Its index in the kernel.

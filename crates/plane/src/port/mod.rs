@@ -96,6 +96,14 @@ pub enum PortError {
         /// Its name.
         interface: String,
     },
+    /// The interface has another name.
+    #[error("{name} is another name of interface {own}; give that one")]
+    AlternativeName {
+        /// The alternative name.
+        name: String,
+        /// The interface's own name.
+        own: String,
+    },
     /// The network card strips VLAN tags, and an AF_XDP socket would not see them.
     #[error(
         "interface {interface} strips VLAN tags before an AF_XDP socket sees the frames, so that tagged and \

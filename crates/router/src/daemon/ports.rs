@@ -25,7 +25,9 @@ const SLOTS_PER_PORT: usize = 5 * BURST;
 pub fn check(interface: &str, may_be_missing: bool) -> Result<(), BadInput> {
     let mac = Link::named(interface).and_then(|link| link.mac());
     match mac {
-        Err(error @ PortError::NotEthernet { .. }) => Err(BadInput(error.to_string())),
+        Err(error @ (PortError::NotEthernet { .. } | PortError::AlternativeName { .. })) => {
+            Err(BadInput(error.to_string()))
+        }
         Err(_) if !may_be_missing => Err(missing(interface)),
         _ => Ok(()),
     }

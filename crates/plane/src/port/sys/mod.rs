@@ -24,5 +24,5 @@ pub(super) use send::SendBatch;
 pub(super) use shared_mapping::SharedMapping;
 #[cfg(feature = "bpf")]
 pub use shared_words::SharedWords;
-pub(super) use socket::{Socket, interface_index};
+pub(super) use socket::{Socket, interface_index, interface_name};
 pub(super) use xdp_ring::XdpRings;

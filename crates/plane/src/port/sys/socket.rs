@@ -136,6 +136,17 @@ pub fn interface_index(name: &str) -> io::Result<u32> {
     }
 }
 
+/// The name of the interface with that index, in this thread's network namespace.
+pub fn interface_name(index: u32) -> io::Result<String> {
+    let mut name = [0_u8; libc::IF_NAMESIZE];
+    // SAFETY: the kernel's names have at most this length with their zero byte, and the array lives until the call ends.
+    if unsafe { libc::if_indextoname(index, name.as_mut_ptr().cast()) }.is_null() {
+        return Err(io::Error::last_os_error());
+    }
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    Ok(String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
 /// The result of a system call, or its error.
 pub fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
