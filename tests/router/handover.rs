@@ -1,7 +1,6 @@
 //! A new process takes the place of a running router while numbered packets flow: none is lost, and none arrives twice. If the
 //! new process fails or is killed, the running router goes on.
 
-use std::fs;
 use std::net::Ipv4Addr;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
@@ -19,7 +18,7 @@ use fullview_testnet::{ANSWER, Program, eventually, may_run};
 
 use crate::control::{Control, ask, connect};
 use crate::kernel_filter::{FilterLab, PF};
-use crate::lab::{Lab, reaches};
+use crate::lab::{Lab, forwarded_by_kernel, reaches};
 use crate::traffic::{Receiver, Sender, lost, twice};
 use crate::xdp::prepare;
 
@@ -83,11 +82,7 @@ impl FlowLab {
 
     /// How many packets the kernel has forwarded.
     fn forwarded_by_kernel(&self) -> u64 {
-        let counters = self.lab.router.run(|| fs::read_to_string("/proc/thread-self/net/snmp").unwrap());
-        let mut lines = counters.lines().filter(|line| line.starts_with("Ip:"));
-        let [names, values] = [lines.next().unwrap(), lines.next().unwrap()];
-        let mut pairs = names.split(' ').zip(values.split(' '));
-        pairs.find(|(name, _)| *name == "ForwDatagrams").unwrap().1.parse().unwrap()
+        forwarded_by_kernel(&self.lab.router)
     }
 
     /// How many packets the programs have left to the kernel because the process had no core in time, or asked for a neighbour.

@@ -80,6 +80,16 @@ fn address(node: &Node, interface: &str, side: u8, host: u8) {
     node.ip(&format!("addr add 2001:db8:{side}::{host}/64 dev {interface} nodad"));
 }
 
+/// How many IPv4 packets the kernel has forwarded.
+#[cfg(feature = "bpf")]
+pub fn forwarded_by_kernel(router: &Node) -> u64 {
+    let counters = router.run(|| std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap());
+    let mut lines = counters.lines().filter(|line| line.starts_with("Ip:"));
+    let [names, values] = [lines.next().unwrap(), lines.next().unwrap()];
+    let mut pairs = names.split(' ').zip(values.split(' '));
+    pairs.find(|(name, _)| *name == "ForwDatagrams").unwrap().1.parse().unwrap()
+}
+
 /// Sends until a packet arrives; the first packets may only start the resolution of neighbours. Returns whether one
 /// arrived.
 pub fn reaches(from: &UdpSocket, to: &UdpSocket, address: &str) -> bool {

@@ -11,6 +11,8 @@ use fullview_testnet::{Node, cable, eventually, may_run};
 
 use crate::bird::Bird;
 use crate::full_view::{TO_KERNEL, pair, speaker};
+#[cfg(feature = "bpf")]
+use crate::lab::forwarded_by_kernel;
 use crate::lab::{Lab, forward, reaches};
 use crate::watch::Watch;
 
@@ -197,6 +199,51 @@ fn an_interface_is_removed_and_returns() {
     assert!(program.is_running());
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
+}
+
+/// All programs and sockets of the interface are gone then, and the messages of both come in one turn of the router.
+#[cfg(feature = "bpf")]
+#[test]
+fn an_interface_that_is_made_again_with_its_number_is_another_one() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    for engine in ["threads", "tc"] {
+        let lab = Lab::new();
+        let program = lab.forward(&["--engine", engine]);
+        let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
+        assert!(reaches(&left, &right, "10.0.2.2:9"), "{engine}: {}", program.output());
+        program.signal("STOP");
+        make_again(&lab);
+        program.signal("CONT");
+        let once = || arrive_once(&lab, &left, &right);
+        assert!(eventually(once), "{engine}: {}", program.output());
+    }
+}
+
+/// Removes the link to the left host, and makes another one with the same number and addresses.
+#[cfg(feature = "bpf")]
+fn make_again(lab: &Lab) {
+    let (shown, mac) = (lab.router.ip("-o link show dev eth1"), lab.router.mac("eth1"));
+    let index = shown.split(':').next().unwrap();
+    lab.router.ip("link del eth1");
+    lab.router.ip(&format!("link add eth1 index {index} address {mac} type veth peer name eth3"));
+    lab.router.ip(&format!("link set eth3 netns {} name eth0", lab.left.id()));
+    for (node, interface, host) in [(&lab.router, "eth1", 1), (&lab.left, "eth0", 2)] {
+        node.ip(&format!("link set dev {interface} up"));
+        node.ip(&format!("addr add 10.0.1.{host}/24 dev {interface}"));
+    }
+    lab.left.ip("route replace default via 10.0.1.1");
+}
+
+/// Whether each of ten packets arrives once, and the kernel forwards none of them.
+#[cfg(feature = "bpf")]
+fn arrive_once(lab: &Lab, left: &UdpSocket, right: &UdpSocket) -> bool {
+    let (before, mut buffer) = (forwarded_by_kernel(&lab.router), [0; 64]);
+    right.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    (0..10).for_each(|_| _ = left.send_to(b"once", "10.0.2.2:9"));
+    let arrived = std::iter::repeat_with(|| right.recv_from(&mut buffer)).take_while(Result::is_ok).count();
+    arrived == 10 && forwarded_by_kernel(&lab.router) == before
 }
 
 #[cfg(feature = "bpf")]

@@ -45,8 +45,14 @@ const TRANSIT: Duration = Duration::from_millis(2);
 /// Destinations that may wait for the router's thread.
 const MAX_UNRESOLVED: usize = 64;
 
-/// The number and the name of the link that a port is opened on.
-pub type PortLink = (LinkIndex, String);
+/// The link that a port is opened on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortLink {
+    pub index: LinkIndex,
+    /// See [`Mirror::port_birth`].
+    pub birth: u64,
+    pub name: String,
+}
 
 pub struct KernelWorkers {
     count: usize,
@@ -57,6 +63,8 @@ pub struct KernelWorkers {
     filter: Option<WorkerFilter>,
     wakeup: Option<Wakeup>,
     used: Arc<UsedNeighbors>,
+    /// Those that the last workers were started on.
+    links: Vec<PortLink>,
     running: Vec<KernelWorker>,
     /// Whether the router has begun: interfaces that come from then on do not end it.
     has_begun: bool,
@@ -107,6 +115,7 @@ impl KernelWorkers {
             filter,
             wakeup,
             used,
+            links: Vec::new(),
             running: Vec::new(),
             has_begun: false,
             counters,
@@ -147,8 +156,10 @@ impl KernelWorkers {
     ) -> Result<Option<DaemonError>, DaemonError> {
         self.end()?;
         self.used.clear_loss();
-        let present: Vec<LinkIndex> = links.iter().flatten().map(|(link, _)| *link).collect();
-        self.split.release_others(&present);
+        let stays = |link: &&PortLink| self.links.contains(link);
+        let stay: Vec<LinkIndex> = links.iter().flatten().filter(stays).map(|link| link.index).collect();
+        self.split.release_others(&stay);
+        self.links = links.iter().flatten().cloned().collect();
         let opened = self.open(links);
         let has_begun = std::mem::replace(&mut self.has_begun, true);
         let ports = match opened {
@@ -157,7 +168,7 @@ impl KernelWorkers {
             Err(error) => return Err(error),
         };
         let numbers: Vec<LinkIndex> =
-            links.iter().map(|link| link.as_ref().map_or(0, |(link, _)| *link)).collect();
+            links.iter().map(|link| link.as_ref().map_or(0, |link| link.index)).collect();
         let mut cores = self.options.cores.clone().into_iter();
         self.running =
             ports.into_iter().map(|ports| self.start(ports, mirror, &numbers, cores.next())).collect();
@@ -196,7 +207,7 @@ impl KernelWorkers {
         self.memory.ensure(self.count * links.iter().flatten().count(), &self.options);
         let mut all: Vec<WorkerPorts> = (0..self.count).map(|_| Vec::new()).collect();
         for (number, link) in (0..).zip(links) {
-            let Some((_, name)) = link else {
+            let Some(PortLink { name, .. }) = link else {
                 all.iter_mut().for_each(|ports| ports.push(None));
                 continue;
             };
@@ -306,7 +317,7 @@ impl SlowPath for ToKernel {
 
 /// Whether one of the links is no longer the interface of its name.
 pub fn is_any_gone(links: &[Option<PortLink>]) -> bool {
-    links.iter().flatten().any(|(index, name)| is_gone(name, *index))
+    links.iter().flatten().any(|link| is_gone(&link.name, link.index))
 }
 
 /// Whether ports cannot be opened because an interface went meanwhile: netlink will report that, and they are opened again

@@ -223,7 +223,9 @@ impl XdpPath {
             Err(DaemonError::Engine(refusal)) => self.rest(now, &refusal),
             done => {
                 self.retry.reset();
-                self.refusal = None;
+                if self.refusal.take().is_some() {
+                    self.log(EventKind::Router, "the program forwards again");
+                }
                 done
             }
         }
@@ -437,7 +439,7 @@ impl RunningEngine {
 
     /// Whether the program is attached as these interfaces need it.
     fn is_for(&self, devices: &[DeviceState]) -> bool {
-        let attached = |state: &DeviceState| (state.device.index, state.tags, state.choice.hook);
+        let attached = |state: &DeviceState| (state.device.index, state.birth, state.tags, state.choice.hook);
         self.attached.iter().map(attached).eq(devices.iter().map(attached))
     }
 

@@ -35,6 +35,8 @@ pub enum TagPlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceState {
     pub device: XdpDevice,
+    /// See [`Mirror::port_birth`].
+    pub birth: u64,
     pub tags: TagPlace,
     pub choice: HookChoice,
 }
@@ -140,8 +142,9 @@ impl DeviceReader {
     /// The present states.
     pub fn read(&mut self, mirror: &Mirror) -> Vec<DeviceState> {
         let index = |port| mirror.port_link(port).map_or(0, |link| link.index);
-        let devices: Vec<u32> = (0..self.names.len()).map(index).collect();
-        let known = self.states.iter().map(|state| state.device.index);
+        let devices: Vec<(u32, u64)> =
+            (0..self.names.len()).map(|port| (index(port), mirror.port_birth(port))).collect();
+        let known = self.states.iter().map(|state| (state.device.index, state.birth));
         let is_due = self.read_at.is_none_or(|read| read.elapsed() >= OFFLOAD_CHECK);
         if is_due || !known.eq(devices.iter().copied()) || self.features.have_changed() {
             let states = (0..).zip(devices).map(|(port, device)| self.state(port, device));
@@ -158,16 +161,17 @@ impl DeviceReader {
         changed.map(|(_, (name, state))| state.describe(name)).collect()
     }
 
-    fn state(&mut self, port: usize, index: u32) -> DeviceState {
+    fn state(&mut self, port: usize, (index, birth): (u32, u64)) -> DeviceState {
         let (name, features) = (self.names[port].as_str(), self.features.known(index));
         if index == 0 {
-            return DeviceState { device: XdpDevice::able(0), tags: TagPlace::Frame, choice: ABSENT };
+            return DeviceState { device: XdpDevice::able(0), birth, tags: TagPlace::Frame, choice: ABSENT };
         }
         let choice =
             *self.chosen.entry(index).or_insert_with(|| self.rule.choose(name, features, &self.taken));
         let features = features.unwrap_or(XdpFeatures::UNKNOWN);
         DeviceState {
             device: device(index, choice.hook, features),
+            birth,
             tags: tags(name, choice.hook, features),
             choice,
         }

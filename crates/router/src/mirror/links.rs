@@ -34,6 +34,8 @@ pub(super) struct LinkTable {
     /// The names of the ports, by number.
     ports: Vec<String>,
     links: FxHashMap<LinkIndex, KnownLink>,
+    /// How many links came, those that went again included.
+    births: u64,
     /// Links that carry nothing by newer messages than those applied here.
     failed: FxHashSet<LinkIndex>,
     /// Links whose hops may be dead no longer, and whether the dump of IPv4 routes under way has begun since.
@@ -55,6 +57,8 @@ pub(super) struct LinkTable {
 
 struct KnownLink {
     link: Link,
+    /// Which link of this table it is, in the order in which they came.
+    birth: u64,
     addresses: Vec<KnownAddress>,
     /// Whether the last dump listed it.
     seen: bool,
@@ -105,7 +109,9 @@ impl LinkTable {
                 std::mem::replace(&mut known.link, link.clone()) != link || is_numbered
             }
             None => {
-                self.links.insert(link.index, KnownLink { link, addresses: Vec::new(), seen: true });
+                self.births += 1;
+                let (birth, addresses) = (self.births, Vec::new());
+                self.links.insert(link.index, KnownLink { link, birth, addresses, seen: true });
                 true
             }
         }
@@ -239,6 +245,11 @@ impl LinkTable {
     pub fn by_name(&self, name: &str) -> Option<&Link> {
         let named = self.links.values().map(|known| &known.link).find(|link| link.name == name);
         named.filter(|link| !self.is_part(link))
+    }
+
+    /// Another number for a link that was removed and made again with the same index.
+    pub fn birth(&self, index: LinkIndex) -> u64 {
+        self.links.get(&index).map_or(0, |known| known.birth)
     }
 
     /// Whether a link is a part of another one, which receives its packets: of a bridge, a bond, a team. A VRF only looks them up.

@@ -258,4 +258,10 @@ impl Mirror {
     pub fn port_link(&self, port: usize) -> Option<&Link> {
         self.links.by_name(self.links.ports().get(port)?)
     }
+
+    /// Another number for each interface that a port ever had, also where one was removed and made again with the same index: the
+    /// kernel has detached all programs and sockets then.
+    pub fn port_birth(&self, port: usize) -> u64 {
+        self.port_link(port).map_or(0, |link| self.links.birth(link.index))
+    }
 }
