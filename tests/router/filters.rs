@@ -71,3 +71,35 @@ fn rules_that_come_while_the_router_runs_are_reported_once() {
     assert!(eventually(|| program.output().contains("chain nat")), "{}", program.output());
     assert_eq!(reported(), 1);
 }
+
+#[test]
+fn filters_of_tc_that_come_while_the_router_runs_are_reported() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = Lab::new();
+    let program = lab.forward(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let code = folder.path().join("drops");
+    std::fs::write(&code, "1,6 0 0 0,\n").unwrap();
+    lab.router.command("tc qdisc add dev eth1 clsact");
+    let filter = format!("bpf bytecode-file {} flowid 1:1", code.display());
+    lab.router.command(&format!("tc filter add dev eth1 ingress {filter}"));
+    let is_reported = || program.output().contains("tc, interface eth1: filters at ingress");
+    assert!(eventually(is_reported), "{}", program.output());
+}
+
+/// The kernel reports interfaces, and applies the rules of the fence, by their own names.
+#[test]
+fn alternative_names_of_interfaces_are_refused() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.router.ip("link property add dev eth1 altname lan1");
+    let line = format!("{} forward --interfaces lan1,eth2 --wait", env!("CARGO_BIN_EXE_fullview"));
+    let output = lab.router.try_command(&line);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("lan1 is another name of interface eth1"), "{said}");
+}

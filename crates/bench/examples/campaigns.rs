@@ -131,7 +131,9 @@ fn question(args: &Args, seed: u64) -> String {
              set.router = {{ algorithm = \"dpdk_lpm4\", modules = {modules} }}\n"
         );
     }
-    text + &format!("[analysis]\nbaseline = \"baseline\"\nmargin = {margin}\nmetric = \"packets forwarded\"\n")
+    text + &format!(
+        "[analysis]\nbaseline = \"baseline\"\nmargin = {margin}\nmetric = \"packets forwarded\"\n"
+    )
 }
 
 /// The list of modules by which the slowed router is known. An algorithm that is named does not depend on it.

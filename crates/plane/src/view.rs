@@ -130,7 +130,16 @@ impl View {
         let checks_sources =
             parts.interfaces.iter().any(|interface| interface.source_check != SourceCheck::Off);
         let has_redirects = parts.interfaces.iter().any(|interface| interface.redirects);
-        Ok(View { parts, ports, adjacencies, rules, checks_sources, has_redirects, origin: None, failed: BTreeSet::new() })
+        Ok(View {
+            parts,
+            ports,
+            adjacencies,
+            rules,
+            checks_sources,
+            has_redirects,
+            origin: None,
+            failed: BTreeSet::new(),
+        })
     }
 
     /// The parts it was compiled from.
@@ -185,7 +194,9 @@ impl View {
     }
 
     fn leads_to_neighbor(&self, hop: NextHop) -> bool {
-        let Some(Adjacency::Neighbor { interface, .. }) = self.parts.adjacencies.get(hop) else { return false };
+        let Some(Adjacency::Neighbor { interface, .. }) = self.parts.adjacencies.get(hop) else {
+            return false;
+        };
         self.interface(interface).is_some_and(|interface| interface.up)
     }
 }
@@ -314,9 +325,7 @@ fn without_failed(view: &Arc<View>, failed: &BTreeSet<String>) -> Arc<View> {
 
 /// The next hops that are neighbours on these interfaces.
 fn hops_by(all: &Adjacencies, interfaces: &[u16]) -> BTreeSet<NextHop> {
-    let is_there = |adjacency| {
-        matches!(adjacency, Adjacency::Neighbor { interface, .. } if interfaces.contains(&interface))
-    };
+    let is_there = |adjacency| matches!(adjacency, Adjacency::Neighbor { interface, .. } if interfaces.contains(&interface));
     all.iter().filter(|(_, adjacency)| is_there(*adjacency)).map(|(hop, _)| hop).collect()
 }
 

@@ -31,27 +31,17 @@ impl TakenOver {
     /// # Errors
     ///
     /// The kernel does not list its rules, for example for lack of CAP_NET_ADMIN.
-    fn bypassed(&self) -> io::Result<Bypassed> {
-        let mut found = self.bypassed_by_rules()?;
+    pub fn bypassed(&self) -> io::Result<Bypassed> {
         let vlans = vlans::of(&self.interfaces)?;
-        found.extend(traffic_control::filters(&[&self.interfaces[..], &vlans].concat())?);
-        Ok(found)
-    }
-
-    /// The same without the filters of `tc`, of which a running router has some itself.
-    ///
-    /// # Errors
-    ///
-    /// The kernel does not list its rules.
-    pub fn bypassed_by_rules(&self) -> io::Result<Bypassed> {
-        let vlans = vlans::of(&self.interfaces)?;
-        let mut found = nftables::chains(&[&self.interfaces[..], &vlans].concat(), self.is_filtered)?;
+        let all = [&self.interfaces[..], &vlans].concat();
+        let mut found = nftables::chains(&all, self.is_filtered)?;
         found.extend(["ip", "ip6"].into_iter().flat_map(legacy_tables));
         found.extend(xfrm::policies()?.map(str::to_owned));
         if self.leaves_unqueued {
             found.extend(traffic_control::shapers(&self.interfaces)?);
         }
         found.extend(traffic_control::shapers(&vlans)?);
+        found.extend(traffic_control::filters(&all)?);
         Ok(found)
     }
 

@@ -27,7 +27,7 @@ impl BypassWatch {
             return;
         }
         self.at = now + INTERVAL;
-        let Ok(found) = self.taken_over.bypassed_by_rules() else { return };
+        let Ok(found) = self.taken_over.bypassed() else { return };
         for rule in found.iter().filter(|rule| !self.known.contains(rule)) {
             log.line(now, EventKind::Warning, &format!("forwarded packets do not meet these rules: {rule}"));
         }

@@ -90,7 +90,9 @@ impl Reloader {
         let _changing = filter.as_ref().map(|filter| filter.handle.lock_changes());
         let rules = compile_filter(&new, &live, queries)?;
         let unknown = rules.as_ref().map(|rules| rules.unknown.clone()).unwrap_or_default();
-        queries.ask(move |state| state.reconfigure(live, rules))?.map_err(|error| self.not_applied(&error))?;
+        queries
+            .ask(move |state| state.reconfigure(live, rules))?
+            .map_err(|error| self.not_applied(&error))?;
         *current = new;
         unknown.iter().for_each(|unknown| warn(events, unknown));
         let settled = filter.as_ref().map_or(Ok(()), |filter| filter.handle.settle());

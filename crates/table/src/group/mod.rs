@@ -340,19 +340,15 @@ impl GroupView {
 
     /// As [`Self::select`]; if that member does not work, one that works, among which such flows are shared as among all.
     /// Where none works it is that of [`Self::select`].
-    pub fn select_working(
-        &self,
-        group: NextHop,
-        flow_hash: u32,
-        works: impl Fn(NextHop) -> bool,
-    ) -> NextHop {
+    pub fn select_working(&self, group: NextHop, flow_hash: u32, works: impl Fn(NextHop) -> bool) -> NextHop {
         let first = self.select(group, flow_hash);
         if works(first) {
             return first;
         }
         // Slots of a member follow each other, or come at equal distances. So the next one is any, by the rest of the hash. From
         // there on an odd step reaches each of them, as their number is a power of two.
-        let (start, step) = (hash::remixed(flow_hash), flow_hash.rotate_right(slots::MOST.trailing_zeros()) | 1);
+        let (start, step) =
+            (hash::remixed(flow_hash), flow_hash.rotate_right(slots::MOST.trailing_zeros()) | 1);
         let slots = self.members(group).len() as u32;
         let mut tried = (0..slots).map(|at| self.select(group, start.wrapping_add(step.wrapping_mul(at))));
         tried.find(|member| works(*member)).unwrap_or(first)
@@ -426,8 +422,7 @@ mod tests {
     #[test]
     fn flows_of_a_member_that_does_not_work_are_shared_by_the_others() {
         let (mut next_hops, mut groups) = (plain(5), Groups::default());
-        let group =
-            groups.acquire(&mut next_hops, &members(&[(1, 2), (2, 1), (3, 1), (4, 1)])).unwrap();
+        let group = groups.acquire(&mut next_hops, &members(&[(1, 2), (2, 1), (3, 1), (4, 1)])).unwrap();
         groups.publish();
         let mut reader = groups.reader();
         let view = reader.groups();
@@ -436,7 +431,11 @@ mod tests {
             let hash = flow_hash(1, 0xc612_0001, 0xc613_0001, 17, (flow, 53));
             let (before, after) =
                 (view.select(group, hash), view.select_working(group, hash, |hop| hop != NextHop(3)));
-            if before == NextHop(3) { moved[after.index()] += 1 } else { assert_eq!(after, before) }
+            if before == NextHop(3) {
+                moved[after.index()] += 1
+            } else {
+                assert_eq!(after, before)
+            }
             assert_eq!(view.select_working(group, hash, |_| false), before);
             assert_eq!(view.select_working(group, hash, |hop| hop == NextHop(4)), NextHop(4));
         }
