@@ -38,7 +38,7 @@ impl<'a> Evaluation<'a> {
 
     /// Finds the packet's state and follows it.
     #[inline(always)]
-    pub fn follow_state(&mut self, flow: FlowName) -> Followed {
+    pub fn follow_state(&mut self, flow: Option<FlowName>) -> Followed {
         let Some(hit) = self.worker.states.find(self.packet, self.hash, flow) else { return Followed::None };
         self.worker.settle(hit.id);
         if self.set.has_expired(self.worker, hit.id, self.now) {
@@ -97,7 +97,7 @@ impl<'a> Evaluation<'a> {
 
     /// Finds the state of the packet that an ICMP error quotes. The error goes the way of the answers to that packet.
     #[inline]
-    pub fn follow_quoted(&mut self, flow: FlowName) -> Followed {
+    pub fn follow_quoted(&mut self, flow: Option<FlowName>) -> Followed {
         let Some(quoted) = self.packet.quoted else { return Followed::None };
         let states = &self.worker.states;
         let key = FlowKey::quoted(&quoted).reversed();

@@ -92,8 +92,8 @@ fn translate(
     index: usize,
 ) -> Option<Decision> {
     let decided = |verdict, by| Some(Decision { verdict, rule: Some(index as u32), by });
-    for (followed, quoted) in
-        [(evaluation.follow_quoted(options.flow), true), (evaluation.follow_state(options.flow), false)]
+    let flow = Some(options.flow);
+    for (followed, quoted) in [(evaluation.follow_quoted(flow), true), (evaluation.follow_state(flow), false)]
     {
         if let Followed::Valid(hit) = followed {
             evaluation.count(index as u32);
@@ -139,7 +139,7 @@ fn check_state(evaluation: &mut Evaluation<'_>, flow: FlowName, lookups: &mut Lo
     if lookups.found || lookups.missed == Some(flow) {
         return None;
     }
-    let Followed::Valid(hit) = evaluation.follow_state(flow) else {
+    let Followed::Valid(hit) = evaluation.follow_state(Some(flow)) else {
         lookups.missed = Some(flow);
         return None;
     };
@@ -164,7 +164,7 @@ fn keep_state(
 ) -> Result<DecidedBy, DropReason> {
     let Some(options) = &rule.state else { return Ok(DecidedBy::Rule) };
     let missed = lookups.missed == Some(options.flow);
-    if !missed && let Followed::Valid(_) = evaluation.follow_state(options.flow) {
+    if !missed && let Followed::Valid(_) = evaluation.follow_state(Some(options.flow)) {
         return Ok(DecidedBy::State);
     }
     if !may_create(evaluation) {

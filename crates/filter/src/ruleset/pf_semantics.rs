@@ -5,7 +5,7 @@ use super::create::{StateRequest, create, may_create};
 use super::evaluation::{Evaluation, Followed};
 use super::translate;
 use crate::packet::Packet;
-use crate::rule::{CompiledRule, FlowName, RuleAction, StateOptions};
+use crate::rule::{CompiledRule, RuleAction, StateOptions};
 use crate::state::FlowKey;
 use crate::verdict::{DecidedBy, Decision, DropReason, Reject, Rewrite, Verdict};
 
@@ -20,7 +20,7 @@ pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
     if evaluation.packet.is_icmp_error() {
         return by_quoted(&mut evaluation).unwrap_or_else(|| by_rules(evaluation));
     }
-    match evaluation.follow_state(FlowName::ANY) {
+    match evaluation.follow_state(None) {
         Followed::Valid(hit) => {
             by_state(&mut evaluation, hit.id, |evaluation| evaluation.pass_by_state(hit, false))
         }
@@ -51,7 +51,7 @@ fn by_state(
 
 #[cold]
 fn by_quoted(evaluation: &mut Evaluation<'_>) -> Option<Decision> {
-    let (hit, verdict) = match evaluation.follow_quoted(FlowName::ANY) {
+    let (hit, verdict) = match evaluation.follow_quoted(None) {
         Followed::Valid(hit) => (hit, evaluation.pass_by_state(hit, true)),
         Followed::Invalid(hit) | Followed::OtherHandshake(hit) => (hit, Verdict::Drop(DropReason::State)),
         Followed::Refused | Followed::None => return None,

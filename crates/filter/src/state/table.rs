@@ -121,9 +121,9 @@ impl StateTable {
         self.hot[id as usize].last ^ self.cold[id as usize].rule
     }
 
-    /// The state of a packet in its pass.
+    /// The state of a packet in its pass. Without a name its mark may be any: pf's states have no names.
     #[inline]
-    pub(crate) fn find(&self, packet: &Packet, hash: u64, flow: FlowName) -> Option<Hit> {
+    pub(crate) fn find(&self, packet: &Packet, hash: u64, flow: Option<FlowName>) -> Option<Hit> {
         self.find_key(&FlowKey::of(packet), hash, packet, packet.pass.direction, flow)
     }
 
@@ -136,14 +136,14 @@ impl StateTable {
         hash: u64,
         packet: &Packet,
         direction: Direction,
-        flow: FlowName,
+        flow: Option<FlowName>,
     ) -> Option<Hit> {
         let mut forward = false;
         let id = self.index.find(hash, |id| {
             let (hot, cold) = (&self.hot[id as usize], &self.cold[id as usize]);
             let Some(way) = self.way(hot, cold, key) else { return false };
             forward = way;
-            hot.includes(packet, direction, way, cold) && flow.finds(cold.mark)
+            hot.includes(packet, direction, way, cold) && flow.is_none_or(|flow| flow.finds(cold.mark))
         })?;
         Some(Hit { id, forward })
     }

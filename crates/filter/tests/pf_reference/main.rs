@@ -5,6 +5,7 @@
 mod generate;
 mod interpreter;
 mod lowering;
+mod states;
 
 use std::io;
 
