@@ -220,6 +220,11 @@ fn names_of_interfaces_that_this_host_lacks_are_a_warning() {
     let ran = run(&["filter", "check", "--language", "ipfw", &path]);
     let warned = format!("fullview: warning: {path}: rule 10: no interface is named nowhere*; there are");
     assert!(ran.code == 0 && ran.err.starts_with(&warned) && ran.err.lines().count() == 1, "{}", ran.err);
+    let (_dir, path) = file("ipfw.rules", b"add 10 nat 3 ip from any to any\n");
+    let ran = run(&["filter", "check", "--language", "ipfw", &path]);
+    let warned =
+        format!("fullview: warning: {path}: rule 10: drops its packets, as there is no nat instance 3;");
+    assert!(ran.code == 0 && ran.err.starts_with(&warned) && ran.err.lines().count() == 1, "{}", ran.err);
 }
 
 #[test]

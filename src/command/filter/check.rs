@@ -33,6 +33,7 @@ fn check_ipfw(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<Exit>
     RuleSet::new(config.lower(&interfaces))?;
     let at = |(number, interface)| (format!("{file}: rule {number}"), interface);
     interfaces.unknown(config.named_interfaces().map(at)).iter().for_each(warn);
+    config.missing_nats(&interfaces).for_each(|missing| warn(&format!("{file}: {missing}")));
     let mut out = stdout();
     match args.verbose {
         true => write!(out, "{config}")?,

@@ -1,9 +1,10 @@
 //! Warnings about rules that are correct.
 
-use fullview_filter::interfaces::UnknownInterface;
+use std::fmt::Display;
+
 use fullview_router::log;
 
-/// Says that rules name an interface that does not exist. They may be rules of another machine.
-pub fn warn(unknown: &UnknownInterface) {
-    log::warning(&format!("fullview: warning: {unknown}"));
+/// Says what rules lack here, such as an interface that does not exist. They may be rules of another machine.
+pub fn warn(missing: &impl Display) {
+    log::warning(&format!("fullview: warning: {missing}"));
 }

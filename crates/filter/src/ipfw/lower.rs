@@ -21,8 +21,8 @@ use crate::state::Timeouts;
 const NAT_TIMEOUTS: u16 = 1;
 
 impl IpfwConfig {
-    /// The compiled rules, with the interfaces as they are now. A rule that names an interface or an instance of nat
-    /// that does not exist yet matches nothing, as in FreeBSD.
+    /// The compiled rules, with the interfaces as they are now. A rule that names an interface that does not exist yet
+    /// matches nothing, as in FreeBSD.
     pub fn lower(&self, interfaces: &Interfaces) -> RuleSetParts {
         let mut parts = RuleSetParts::new(Language::Ipfw);
         parts.timeouts.push(Timeouts::libalias());
@@ -46,6 +46,11 @@ impl IpfwConfig {
         let lowering = Lowering { config: self, names, flows: self.flow_names() };
         parts.rules = lowering.rules();
         parts
+    }
+
+    /// The rules of the enabled sets.
+    pub(super) fn enabled_rules(&self) -> impl Iterator<Item = &IpfwRule> {
+        self.rules.iter().filter(|rule| self.disabled_sets >> rule.set & 1 == 0)
     }
 
     /// The interfaces that rules name, each with the number of the rule. A name that ends in `*` stands for all that begin
@@ -101,8 +106,7 @@ impl Lowering<'_> {
     fn rules(&self) -> Vec<CompiledRule> {
         let mut compiled = Vec::new();
         let mut starts = Vec::new();
-        let enabled = |rule: &&IpfwRule| self.config.disabled_sets >> rule.set & 1 == 0;
-        for rule in self.config.rules.iter().filter(enabled) {
+        for rule in self.config.enabled_rules() {
             starts.push((rule.number, compiled.len() as u32));
             self.rule(rule, &mut compiled);
         }
@@ -140,9 +144,12 @@ impl Lowering<'_> {
         }
     }
 
+    /// Without an instance, or an address of its interface, nothing can be translated, and nothing may leave untranslated:
+    /// the packets are dropped, as in FreeBSD without an instance.
     fn nat(&self, number: u16, base: &CompiledRule) -> Vec<CompiledRule> {
         let instance = self.config.nats.get(&number);
         let actions = instance.and_then(|nat| lower_nat::actions(nat, self.names.interfaces));
+        let actions = actions.unwrap_or_else(|| vec![(Vec::new(), RuleAction::Block)]);
         let flow = FlowName(FlowName::TRANSLATIONS + number.min(FlowName::TRANSLATIONS - 2));
         let (tracking, timeouts) = (Tracking::Sloppy, NAT_TIMEOUTS);
         let state = Some(StateOptions { flow, tracking, timeouts, ..StateOptions::default() });
@@ -152,7 +159,7 @@ impl Lowering<'_> {
             action,
             ..base.clone()
         };
-        actions.into_iter().flatten().map(one).collect()
+        actions.into_iter().map(one).collect()
     }
 
     fn clauses(&self, rule: &IpfwRule) -> Vec<Clause> {

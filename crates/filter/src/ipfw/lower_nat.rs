@@ -16,7 +16,7 @@ const PORTS: PortRange = PortRange { first: 0x8000, last: 0xffff };
 /// The actions of a `nat` rule in order, each with the clauses that it needs besides the rule's own. `None` if the
 /// interface of the instance has no address.
 pub(super) fn actions(nat: &NatInstance, interfaces: &Interfaces) -> Option<Vec<(Vec<Clause>, RuleAction)>> {
-    let own = nat.address.or_else(|| first_address(nat.interface.as_deref()?, interfaces))?;
+    let own = own_address(nat, interfaces)?;
     let inwards = nat.redirects.iter().map(|redirect| redirected(redirect, own));
     let ports = if nat.same_ports { PortChoice::KeepOrFree(PORTS) } else { PortChoice::Free(PORTS) };
     let outwards = nat.redirects.iter().filter_map(|redirect| published(redirect, ports));
@@ -31,6 +31,11 @@ pub(super) fn actions(nat: &NatInstance, interfaces: &Interfaces) -> Option<Vec<
             .chain([(Vec::new(), RuleAction::Pass)])
             .collect(),
     )
+}
+
+/// The address that sources get.
+pub(super) fn own_address(nat: &NatInstance, interfaces: &Interfaces) -> Option<IpAddr> {
+    nat.address.or_else(|| first_address(nat.interface.as_deref()?, interfaces))
 }
 
 fn first_address(interface: &str, interfaces: &Interfaces) -> Option<IpAddr> {

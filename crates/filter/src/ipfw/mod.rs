@@ -14,6 +14,7 @@ pub mod first_rule;
 mod lower;
 mod lower_nat;
 mod lower_options;
+mod missing_nat;
 mod nat;
 mod options;
 mod print;
@@ -27,3 +28,4 @@ pub use ast::{
 };
 pub use config::{IpfwConfig, IpfwTable, NatInstance, NatRedirect};
 pub use error::IpfwError;
+pub use missing_nat::MissingNat;

@@ -162,6 +162,30 @@ fn nat_translates_out_and_back() {
 }
 
 #[test]
+fn nat_drops_what_it_has_no_instance_or_address_for() {
+    for (instance, missing) in [("", "no nat instance 1"), ("nat 1 config if wan7\n", "wan7")] {
+        let script =
+            format!("{instance}add 50 nat 1 udp from any to any via wan0\nadd 60 allow ip from any to any\n");
+        let mut firewall = Firewall::new(&script);
+        for packet in [
+            packet(Direction::Out, 1, (INSIDE, 9), (OUTSIDE, 53)),
+            packet(Direction::In, 1, (OUTSIDE, 53), (ROUTER, 9)),
+        ] {
+            let decision = firewall.check(packet);
+            let number = firewall.set.rules()[decision.rule.unwrap() as usize].number;
+            assert_eq!((decision.verdict, number), (Verdict::Drop(DropReason::Rule), 50), "{instance}");
+            assert_eq!(firewall.check(Packet { protocol: TCP, ..packet }).verdict, Verdict::Pass);
+        }
+        let config = IpfwConfig::load("f", &script).unwrap();
+        let warnings: Vec<_> = config.missing_nats(&interfaces()).map(|found| found.to_string()).collect();
+        assert!(warnings.len() == 1 && warnings[0].starts_with("rule 50: "), "{warnings:?}");
+        assert!(warnings[0].contains(missing), "{warnings:?}");
+    }
+    let whole = IpfwConfig::load("f", "nat 1 config if wan0\nadd nat 1 ip from any to any\n").unwrap();
+    assert_eq!(whole.missing_nats(&interfaces()).next(), None);
+}
+
+#[test]
 fn a_state_of_nat_is_none_of_any_name() {
     let script = "add 10 check-state :any\nnat 1 config if wan0\nadd 100 nat 1 ip from any to any via wan0\n\
                   add allow ip from any to any\n";
