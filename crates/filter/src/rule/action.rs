@@ -9,8 +9,10 @@ pub struct CompiledRule {
     pub action: RuleAction,
     /// Ends the evaluation when it matches (pf). ipfw ignores it.
     pub quick: bool,
-    /// The tag that matching packets get; zero leaves the tag.
+    /// The tag that matching packets get; zero leaves the tag. pf has tags up to [`Self::HIGHEST_TAG`].
     pub tag: u16,
+    /// Packets with IP options pass by the states that it makes (pf's `allow-opts`).
+    pub allows_options: bool,
     /// Matching packets create a state, if the rule decides.
     pub state: Option<StateOptions>,
     /// What identifies the rule in counters, answers and across reloads: ipfw's number, or pf's position.
@@ -22,6 +24,9 @@ pub struct CompiledRule {
 }
 
 impl CompiledRule {
+    /// States of pf have 15 bits for the tag of their packets.
+    pub const HIGHEST_TAG: u16 = 0x7fff;
+
     /// A rule for all packets.
     pub fn new(action: RuleAction) -> Self {
         CompiledRule {
@@ -29,6 +34,7 @@ impl CompiledRule {
             action,
             quick: false,
             tag: 0,
+            allows_options: false,
             state: None,
             number: 0,
             text: String::new(),

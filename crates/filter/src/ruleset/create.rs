@@ -19,7 +19,7 @@ pub(super) struct StateRequest<'a> {
     /// The flow as its packets come in, before a translation.
     pub key: FlowKey,
     pub translation: Option<Rewrite>,
-    /// ipfw: the name of the flow. pf: the packet's tag.
+    /// See [`ColdState::mark`].
     pub mark: u16,
 }
 

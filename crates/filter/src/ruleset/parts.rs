@@ -91,6 +91,8 @@ pub enum CompileError {
     SkipsBack { rule: usize, target: u32 },
     #[error("rule {rule}: a pool without addresses; name at least one")]
     EmptyPool { rule: usize },
+    #[error("rule {rule}: the tag {tag}; pf's states have room for tags up to {}", CompiledRule::HIGHEST_TAG)]
+    TagTooLarge { rule: usize, tag: u16 },
     #[error("the rule set has no timeouts; the first of them are the default")]
     NoTimeouts,
     #[error("{0} kinds of timeouts, at most 256 are possible; use fewer different ones")]
@@ -266,6 +268,9 @@ fn check_rule(parts: &RuleSetParts, rule: usize, compiled: &CompiledRule) -> Res
     let timeouts = compiled.state.as_ref().map_or(0, |state| state.timeouts);
     if usize::from(timeouts) >= parts.timeouts.len() {
         return Err(CompileError::UnknownTimeouts { rule, timeouts });
+    }
+    if parts.language == Language::Pf && compiled.tag > CompiledRule::HIGHEST_TAG {
+        return Err(CompileError::TagTooLarge { rule, tag: compiled.tag });
     }
     match &compiled.action {
         RuleAction::SkipTo(target) if *target as usize <= rule => {

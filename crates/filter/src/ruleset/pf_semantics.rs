@@ -6,12 +6,15 @@ use super::evaluation::{Evaluation, Followed};
 use super::translate;
 use crate::packet::Packet;
 use crate::rule::{CompiledRule, RuleAction, StateOptions};
-use crate::state::FlowKey;
+use crate::state::{FlowKey, Hit};
 use crate::verdict::{DecidedBy, Decision, DropReason, Reject, Rewrite, Verdict};
 
 /// A connection too many of its source.
 const REFUSED: Decision =
     Decision { verdict: Verdict::Drop(DropReason::SourceLimit), rule: None, by: DecidedBy::State };
+
+/// In the mark of a state, beside the tag: packets with IP options pass.
+const ALLOWS_OPTIONS: u16 = CompiledRule::HIGHEST_TAG + 1;
 
 /// Decides about the packet.
 #[inline(always)]
@@ -22,7 +25,7 @@ pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
     }
     match evaluation.follow_state(None) {
         Followed::Valid(hit) => {
-            by_state(&mut evaluation, hit.id, |evaluation| evaluation.pass_by_state(hit, false))
+            by_state(&mut evaluation, hit.id, |evaluation| pass_by_state(evaluation, hit, false))
         }
         Followed::Invalid(hit) => by_state(&mut evaluation, hit.id, |_| Verdict::Drop(DropReason::State)),
         // So that the sender forgets the older connection, and the new one succeeds with the next SYN.
@@ -41,18 +44,28 @@ fn by_state(
     verdict: impl FnOnce(&Evaluation<'_>) -> Verdict,
 ) -> Decision {
     let (_, cold) = evaluation.worker.states.get(id);
-    let (rule, mark) = (cold.rule, cold.mark);
-    if mark != 0 {
-        evaluation.packet.tag = mark;
+    let (rule, tag) = (cold.rule, cold.mark & !ALLOWS_OPTIONS);
+    if tag != 0 {
+        evaluation.packet.tag = tag;
     }
     evaluation.count(rule);
     Decision { verdict: verdict(evaluation), rule: evaluation.known(rule), by: DecidedBy::State }
 }
 
+/// The verdict for a packet of a state. The rule that made the state decides about IP options.
+#[inline(always)]
+fn pass_by_state(evaluation: &Evaluation<'_>, hit: Hit, quoted: bool) -> Verdict {
+    let allows = || evaluation.worker.states.get(hit.id).1.mark & ALLOWS_OPTIONS != 0;
+    if evaluation.packet.has_options && !allows() {
+        return Verdict::Drop(DropReason::Rule);
+    }
+    evaluation.pass_by_state(hit, quoted)
+}
+
 #[cold]
 fn by_quoted(evaluation: &mut Evaluation<'_>) -> Option<Decision> {
     let (hit, verdict) = match evaluation.follow_quoted(None) {
-        Followed::Valid(hit) => (hit, evaluation.pass_by_state(hit, true)),
+        Followed::Valid(hit) => (hit, pass_by_state(evaluation, hit, true)),
         Followed::Invalid(hit) | Followed::OtherHandshake(hit) => (hit, Verdict::Drop(DropReason::State)),
         Followed::Refused | Followed::None => return None,
     };
@@ -83,7 +96,11 @@ fn by_rule(
     let set = evaluation.set;
     let compiled = rule.and_then(|index| set.rules().get(index));
     let index = rule.map(|index| index as u32);
-    let verdict = if passes { Verdict::Pass } else { evaluation.verdict(compiled) };
+    let verdict = match passes {
+        true if original.has_options => Verdict::Drop(DropReason::Rule),
+        true => Verdict::Pass,
+        false => evaluation.verdict(compiled),
+    };
     index.into_iter().for_each(|index| evaluation.count(index));
     if verdict != Verdict::Pass {
         return Decision { verdict, rule: index, by: DecidedBy::Rule };
@@ -100,7 +117,7 @@ fn by_rule(
         binding: original.pass.direction.into(),
         key: FlowKey::of(original),
         translation: rewrite,
-        mark: evaluation.packet.tag,
+        mark: mark(evaluation.packet.tag, compiled),
     };
     match create(evaluation, &request) {
         Ok(()) => {
@@ -109,6 +126,12 @@ fn by_rule(
         }
         Err(reason) => Decision { verdict: Verdict::Drop(reason), rule: index, by: DecidedBy::Rule },
     }
+}
+
+/// The mark of a state that a rule makes.
+fn mark(tag: u16, rule: Option<&CompiledRule>) -> u16 {
+    let allows_options = rule.is_some_and(|rule| rule.allows_options);
+    tag & !ALLOWS_OPTIONS | if allows_options { ALLOWS_OPTIONS } else { 0 }
 }
 
 /// What becomes of a packet that passes and may not make a state. It cannot be translated without one.

@@ -123,7 +123,8 @@ pub struct ColdState {
     pub source: u32,
     pub translated_port: u16,
     pub interface: u16,
-    /// ipfw: the [`FlowName`](crate::rule::FlowName). pf: the tag that its packets get.
+    /// ipfw: the [`FlowName`](crate::rule::FlowName). pf: the tag that its packets get, and in the highest bit whether they
+    /// may have IP options.
     pub mark: u16,
     /// The index of its timeouts, also of that generation.
     pub timeouts: u8,

@@ -2,7 +2,7 @@ use fullview_filter::address::Address;
 use fullview_filter::packet::protocol::{ICMP, UDP};
 use fullview_filter::packet::{Direction, IcmpMessage, Packet, Quoted, Transport};
 use fullview_filter::rule::{Clause, CompiledRule, PortRange, RejectWith, RuleAction, StateOptions, Test};
-use fullview_filter::ruleset::{Language, RuleSetParts};
+use fullview_filter::ruleset::{CompileError, Language, RuleSet, RuleSetParts};
 use fullview_filter::state::WorkerLimits;
 use fullview_filter::verdict::{DecidedBy, DropReason, Reject, Verdict};
 
@@ -138,4 +138,15 @@ fn the_last_rule_that_matches_wins_unless_one_is_quick() {
     assert_eq!(bench.check(&request()).rule, Some(0));
     let other = Packet { destination_port: 81, ..request() };
     assert_eq!(bench.check(&other).verdict, Verdict::Reject(Reject::Icmp { code: 3, mtu: 0 }));
+}
+
+#[test]
+fn a_tag_that_states_have_no_room_for_is_refused() {
+    let of = |language, tag| {
+        let rules = vec![CompiledRule { tag, ..CompiledRule::new(RuleAction::Pass) }];
+        RuleSet::new(RuleSetParts { rules, ..RuleSetParts::new(language) }).err()
+    };
+    let tag = CompiledRule::HIGHEST_TAG + 1;
+    assert_eq!(of(Language::Pf, tag), Some(CompileError::TagTooLarge { rule: 0, tag }));
+    assert_eq!([of(Language::Pf, CompiledRule::HIGHEST_TAG), of(Language::Ipfw, tag)], [None, None]);
 }

@@ -57,3 +57,44 @@ fn a_state_is_found_whatever_tag_its_packets_get() {
         assert_eq!(firewall.worker.states().len(), 2, "{tag}");
     }
 }
+
+fn with_options(packet: Packet) -> Packet {
+    Packet { has_options: true, ..packet }
+}
+
+/// pf.conf(5), `allow-opts`: "For packets that match state, the rule that initially created the state is used."
+#[test]
+fn the_rule_that_made_a_state_decides_about_options() {
+    let others = "block\npass out on em1 allow-opts\n";
+    for (rule, nat, passes) in [
+        ("pass in proto udp", "", false),
+        ("pass in proto udp tag lan", "", false),
+        ("pass in proto udp allow-opts", "", true),
+        ("pass in proto udp allow-opts tag lan", "", true),
+        (
+            "pass in proto udp no state allow-opts",
+            "rdr on em1 proto udp from any to any port 53 -> 10.0.0.9\n",
+            true,
+        ),
+    ] {
+        let mut firewall = Firewall::new(&format!("{nat}{others}{rule}\n"));
+        assert_eq!(firewall.check(&mut packet(true, Direction::In)).by, DecidedBy::NewState, "{rule}");
+        let mut options = with_options(packet(true, Direction::In));
+        let decision = firewall.check(&mut options);
+        assert_eq!(decision.by, DecidedBy::State, "{rule}");
+        assert_eq!(!matches!(decision.verdict, Verdict::Drop(_)), passes, "{rule}");
+        assert_eq!(options.tag != 0, rule.ends_with("lan"), "{rule}");
+        let plain = firewall.check(&mut packet(true, Direction::In)).verdict;
+        assert!(matches!(plain, Verdict::Pass | Verdict::Translate(_)), "{rule}");
+    }
+}
+
+#[test]
+fn a_translation_that_passes_lets_no_options_through() {
+    let rules = "rdr pass on em1 proto udp from any to any port 53 -> 10.0.0.9\npass allow-opts\n";
+    let mut firewall = Firewall::new(rules);
+    for (options, passes) in [(true, false), (false, true), (true, false)] {
+        let decision = firewall.check(&mut Packet { has_options: options, ..packet(true, Direction::In) });
+        assert_eq!(matches!(decision.verdict, Verdict::Translate(_)), passes, "{decision:?}");
+    }
+}

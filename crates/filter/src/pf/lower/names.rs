@@ -6,7 +6,7 @@ use crate::address::Address;
 use crate::interfaces::{FilterInterface, Interfaces};
 use crate::name_number::name_number;
 use crate::pf::config::{PfConfig, PfSetting, TableDefinition};
-use crate::rule::{InterfaceSet, NamedTable, TableId};
+use crate::rule::{CompiledRule, InterfaceSet, NamedTable, TableId};
 
 pub struct PfNames<'a> {
     pub interfaces: &'a Interfaces,
@@ -41,9 +41,9 @@ impl<'a> PfNames<'a> {
     /// A number for a tag; zero is no tag. It follows from the name, so that states keep theirs across a reload, unless two
     /// names collide.
     pub fn tag(&mut self, name: &str) -> u16 {
-        let mut number = name_number(name, u16::MAX);
+        let mut number = name_number(name, CompiledRule::HIGHEST_TAG);
         while self.tags.get(&number).is_some_and(|taken| taken != name) {
-            number = number % u16::MAX + 1;
+            number = number % CompiledRule::HIGHEST_TAG + 1;
         }
         self.tags.entry(number).or_insert_with(|| name.to_owned());
         number
