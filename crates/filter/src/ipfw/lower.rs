@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::ast::{IpfwAction, IpfwKeep, IpfwReject, IpfwRule};
 use super::config::{IpfwConfig, IpfwTable};
 use super::lower_nat;
-use super::lower_options::{RuleNames, addresses, block, destination_ports, option, protocol, source_ports};
+use super::lower_options::{RuleNames, any_of, or_blocks};
 use crate::address_table::{AddressTable, TableEntry};
 use crate::interfaces::Interfaces;
 use crate::name_number::name_number;
 use crate::rule::{
-    Clause, CompiledRule, FlowMask, FlowName, NamedTable, RejectWith, RuleAction, Side, SourceLimits,
-    StateOptions, TableId, Test, Tracking,
+    Clause, CompiledRule, FlowMask, FlowName, NamedTable, RejectWith, RuleAction, SourceLimits, StateOptions,
+    TableId, Test, Tracking,
 };
 use crate::ruleset::{Language, RuleSetParts};
 use crate::state::Timeouts;
@@ -163,13 +163,8 @@ impl Lowering<'_> {
     }
 
     fn clauses(&self, rule: &IpfwRule) -> Vec<Clause> {
-        let (body, names) = (&rule.body, &self.names);
-        let mut clauses = block(&body.protocols, protocol);
-        clauses.extend(block(&body.source, |list| addresses(list, Side::Source, names)));
-        clauses.extend(block(&body.source_ports, source_ports));
-        clauses.extend(block(&body.destination, |list| addresses(list, Side::Destination, names)));
-        clauses.extend(block(&body.destination_ports, destination_ports));
-        clauses.extend(body.options.iter().flat_map(|terms| block(terms, |term| option(term, names))));
+        let blocks = or_blocks(&rule.body, &self.names);
+        let mut clauses: Vec<_> = blocks.into_iter().flat_map(any_of).collect();
         let share = rule.probability.map(|share| (share * 4_294_967_295.0) as u32);
         clauses.extend(
             share.filter(|share| *share < u32::MAX).map(|share| Clause::of(Test::Probability(share))),

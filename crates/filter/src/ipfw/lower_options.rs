@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ast::{IpfwAddress, IpfwInterface, IpfwOption, IpfwPorts, IpfwProtocol, IpfwTerm};
+use super::ast::{IpfwAddress, IpfwBody, IpfwInterface, IpfwOption, IpfwPorts, IpfwProtocol, IpfwTerm};
 use crate::address::{Address, Family};
 use crate::interfaces::Interfaces;
 use crate::packet::Direction;
@@ -25,17 +25,46 @@ pub(super) enum Group {
     All(Vec<Test>),
 }
 
+impl Group {
+    pub fn len(&self) -> usize {
+        let (Group::Any(tests) | Group::All(tests)) = self;
+        tests.len()
+    }
+}
+
+/// The or-blocks of a rule: for each its terms, which are true for those after `not`.
+pub(super) fn or_blocks(body: &IpfwBody, names: &RuleNames<'_>) -> Vec<Vec<(bool, Group)>> {
+    let mut blocks = vec![
+        block(&body.protocols, protocol),
+        block(&body.source, |list| addresses(list, Side::Source, names)),
+        block(&body.source_ports, source_ports),
+        block(&body.destination, |list| addresses(list, Side::Destination, names)),
+        block(&body.destination_ports, destination_ports),
+    ];
+    blocks.extend(body.options.iter().map(|terms| block(terms, |term| option(term, names))));
+    blocks.retain(|terms| !terms.is_empty());
+    blocks
+}
+
+fn block<T>(terms: &[IpfwTerm<T>], lower: impl Fn(&T) -> Group) -> Vec<(bool, Group)> {
+    terms.iter().map(|term| (term.negated, lower(&term.value))).collect()
+}
+
 /// The clauses that hold if any of the terms does.
 pub(super) fn any_of(terms: Vec<(bool, Group)>) -> Vec<Clause> {
-    let mut clauses = vec![Clause::default()];
-    for (negated, group) in terms {
-        let (literals, all) = match (group, negated) {
-            (Group::Any(tests), false) | (Group::All(tests), true) => (literals(tests, negated), false),
-            (Group::All(tests), false) | (Group::Any(tests), true) => (literals(tests, negated), true),
-        };
-        clauses = if all { with_each(&clauses, &literals) } else { with_all(clauses, &literals) };
+    terms.into_iter().fold(vec![Clause::default()], joined)
+}
+
+/// The clauses that hold if those before do, or one term more.
+pub(super) fn joined(clauses: Vec<Clause>, (negated, group): (bool, Group)) -> Vec<Clause> {
+    match (group, negated) {
+        (Group::Any(tests), false) | (Group::All(tests), true) => {
+            with_all(clauses, &literals(tests, negated))
+        }
+        (Group::All(tests), false) | (Group::Any(tests), true) => {
+            with_each(&clauses, &literals(tests, negated))
+        }
     }
-    clauses
 }
 
 fn literals(tests: Vec<Test>, negated: bool) -> Vec<Literal> {
@@ -48,19 +77,25 @@ fn with_all(mut clauses: Vec<Clause>, literals: &[Literal]) -> Vec<Clause> {
     clauses
 }
 
-/// All literals are needed: a clause for each clause with each of them.
+/// All literals are needed: a clause for each clause with each of them. A clause that has one of them already stays as it
+/// is, because the others follow from it. So `xmit a or xmit b or xmit c` is `out` and one clause of the interfaces.
 fn with_each(clauses: &[Clause], literals: &[Literal]) -> Vec<Clause> {
     let with =
         |clause: &Clause, literal: &Literal| Clause([&clause.0[..], std::slice::from_ref(literal)].concat());
-    clauses.iter().flat_map(|clause| literals.iter().map(move |literal| with(clause, literal))).collect()
+    let each = |clause: &Clause| match literals.iter().any(|literal| clause.0.contains(literal)) {
+        true => vec![clause.clone()],
+        false => literals.iter().map(|literal| with(clause, literal)).collect(),
+    };
+    without_implied(clauses.iter().flat_map(each).collect())
 }
 
-/// The clauses of one or-block.
-pub(super) fn block<T>(terms: &[IpfwTerm<T>], lower: impl Fn(&T) -> Group) -> Vec<Clause> {
-    if terms.is_empty() {
-        return Vec::new();
-    }
-    any_of(terms.iter().map(|term| (term.negated, lower(&term.value))).collect())
+/// Leaves out clauses that follow from those of one literal.
+fn without_implied(mut clauses: Vec<Clause>) -> Vec<Clause> {
+    let is_single = |clause: &Clause| clause.0.len() == 1;
+    let single: Vec<_> =
+        clauses.iter().filter(|clause| is_single(clause)).flat_map(|c| c.0.clone()).collect();
+    clauses.retain(|clause| is_single(clause) || !clause.0.iter().any(|literal| single.contains(literal)));
+    clauses
 }
 
 pub(super) fn protocol(protocol: &IpfwProtocol) -> Group {

@@ -19,6 +19,7 @@ mod nat;
 mod options;
 mod print;
 mod rule;
+mod rule_size;
 mod script;
 mod words;
 

@@ -4,6 +4,7 @@ use super::ast::{IpfwAction, IpfwBody, IpfwReject, IpfwRule};
 use super::body::{BodyParts, body, flow};
 use super::codes;
 use super::options::tag;
+use super::rule_size::{MOST_TESTS, is_bounded};
 use super::words::{Parsed, Words};
 
 /// The last number, which belongs to the default rule.
@@ -21,7 +22,14 @@ pub(super) fn rule(words: &mut Words<'_>) -> Parsed<IpfwRule> {
     let (log, tag) = modifiers(words)?;
     let BodyParts { body, keep, comment } = body(words)?;
     check_ports(words, &body)?;
-    Ok(IpfwRule { number, set, probability, action, log, tag, body, keep, comment })
+    let rule = IpfwRule { number, set, probability, action, log, tag, body, keep, comment };
+    if is_bounded(&rule) { Ok(rule) } else { Err(words.error(too_many_tests())) }
+}
+
+fn too_many_tests() -> String {
+    format!(
+        "the rule stands for more than {MOST_TESTS} tests; write several rules, or put addresses into a table"
+    )
 }
 
 fn probability(words: &mut Words<'_>) -> Parsed<f64> {

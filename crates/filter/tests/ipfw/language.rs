@@ -1,3 +1,4 @@
+use fullview_filter::interfaces::{FilterInterface, Interfaces};
 use fullview_filter::ipfw::IpfwConfig;
 
 /// The only rule of a script of one line, printed.
@@ -116,6 +117,32 @@ fn commands_change_rules_sets_and_tables() {
     let entries: Vec<_> =
         config.tables["block"].entries.iter().map(|((a, l), v)| format!("{a}/{l} {v}")).collect();
     assert_eq!(entries, ["192.0.2.0/24 5"]);
+}
+
+/// Each term of several tests may multiply those before it.
+#[test]
+fn or_blocks_cannot_fill_the_memory() {
+    let block = |terms: Vec<String>| format!("add allow tcp from any to any {{ {} }}", terms.join(" or "));
+    let named =
+        |number| FilterInterface { name: format!("em{number}"), number, ..FilterInterface::default() };
+    let interfaces = Interfaces((0..60).map(named).collect());
+    let clauses = |script: &str| {
+        let parts = IpfwConfig::load("f", script).unwrap().lower(&interfaces);
+        parts.rules[0].clauses.iter().map(|clause| clause.0.len()).collect::<Vec<_>>()
+    };
+    let of = |one: &str| block((0..60).map(|number| format!("{one}{number}")).collect());
+    assert_eq!(clauses(&of("xmit em")), [1, 60, 1], "{}", of("xmit em"));
+    assert_eq!(clauses(&of("recv em")), [1, 60]);
+    let products = |count| {
+        let not = |number: u32| format!("not dst-port {},{}", 2 * number, 2 * number + 1);
+        block((1..=count).map(not).collect())
+    };
+    assert_eq!(clauses(&products(10)).len(), 1 + 1024);
+    for script in [products(11), products(500)] {
+        let error = IpfwConfig::load("f", &script).unwrap_err().to_string();
+        let expected = "the rule stands for more than 16384 tests; write several rules";
+        assert!(error.starts_with("f:1:") && error.contains(expected), "{error}");
+    }
 }
 
 #[test]
