@@ -237,7 +237,35 @@ fn lists_cannot_fill_the_memory() {
     let ports = ports.join(" ");
     let text = format!("pass proto tcp from port {{ {ports} }} to port {{ {ports} }}");
     refuses(Box::leak(text.into_boxed_str()), &["rules:1:1:", "more than 100000 rules", "table"]);
+    let short = ports.split_once(" 201 ").unwrap().0;
+    let list = format!("pass proto tcp from port {{ {short} }} to port {{ {short} }}\n");
+    refuses(
+        list.repeat(3).leak(),
+        &["rules:3:1:", "the lists of rules up to here", "more than 100000 rules"],
+    );
+    refuses(format!("anchor {{\n{}}}\n", list.repeat(3)).leak(), &["rules:4:1:", "more than 100000 rules"]);
+    let body = "pass\n".repeat(300);
+    let inside = format!("anchor out on {{ {} }} {{\n{body}}}\n", interface_names(400));
+    refuses(inside.leak(), &["rules:1:1:", "more than 100000 rules"]);
     refuses(Box::leak(format!("pass from {}", "{".repeat(5_000)).into_boxed_str()), &["nested too deep"]);
+}
+
+fn interface_names(count: usize) -> String {
+    (0..count).map(|number| format!("em{number} ")).collect()
+}
+
+/// Each of them has the rules of the file for itself.
+#[test]
+fn anchors_cannot_fill_the_memory() {
+    let [once, often] = [1, 400].map(|count| {
+        let rules = format!("{}load anchor \"a\" from \"more\"\n", "anchor \"a\"\n".repeat(count)).leak();
+        let files = HashMap::from([("rules", &*rules), ("more", "pass\n".repeat(300).leak())]);
+        lower(&load("rules", &Files(files), &machine()).unwrap(), &Interfaces::default())
+    });
+    assert_eq!(once.unwrap().parts.rules.len(), 301);
+    let error = often.unwrap_err().to_string();
+    let expected = "the anchors up to here stand for more than 100000 rules";
+    assert!(error.starts_with("more:") && error.contains(expected), "{error}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::pf::config::{LoadedAnchor, PfConfig, PfOption, PfRules, PfSetting};
 use crate::pf::error::{PfError, PfResult, Position};
+use crate::pf::expand::budget::RuleBudget;
 use crate::pf::expand::{antispoof, rules, tables};
 use crate::pf::files::{BoundedFiles, RulesetFiles};
 use crate::pf::host::HostFacts;
@@ -18,7 +19,7 @@ const DEEPEST: usize = 16;
 /// Reads the rule set in a file.
 pub fn load(path: &str, files: &dyn RulesetFiles, facts: &HostFacts) -> PfResult<PfConfig> {
     let start = Position { file: path.into(), line: 1, column: 1 };
-    read_file(path, &start, &BoundedFiles::new(files), facts, 0)
+    read_file(path, &start, &BoundedFiles::new(files), facts, &RuleBudget::beside(0), 0)
 }
 
 fn read_file(
@@ -26,6 +27,7 @@ fn read_file(
     named_at: &Position,
     files: &dyn RulesetFiles,
     facts: &HostFacts,
+    budget: &RuleBudget,
     depth: usize,
 ) -> PfResult<PfConfig> {
     let mut reader = PfReader {
@@ -34,6 +36,7 @@ fn read_file(
         macros: Macros::new(),
         policy: Policy::default(),
         config: PfConfig::default(),
+        budget,
         depth,
     };
     reader.file(path, named_at)?;
@@ -46,6 +49,8 @@ struct PfReader<'a> {
     macros: Macros,
     policy: Policy,
     config: PfConfig,
+    /// It is that of all files together.
+    budget: &'a RuleBudget,
     depth: usize,
 }
 
@@ -121,7 +126,7 @@ impl PfReader<'_> {
     fn rule(&mut self, rule: &RuleSyntax) -> PfResult<()> {
         self.policy.enter(stage(&rule.action), &rule.position)?;
         let number = list(&mut self.config.rules, &rule.action).len();
-        let expanded = rules::rules(rule, &self.policy, self.facts, number)?;
+        let expanded = rules::rules(rule, &self.policy, self.facts, number, self.budget)?;
         list(&mut self.config.rules, &rule.action).extend(expanded);
         Ok(())
     }
@@ -131,7 +136,7 @@ impl PfReader<'_> {
     }
 
     fn load_anchor(&mut self, name: String, path: &str, position: &Position) -> PfResult<()> {
-        let config = read_file(path, position, self.files, self.facts, self.depth)?;
+        let config = read_file(path, position, self.files, self.facts, self.budget, self.depth)?;
         self.config.loaded.push(LoadedAnchor { position: position.clone(), name, config });
         Ok(())
     }

@@ -2,13 +2,9 @@
 
 use crate::address::Family;
 use crate::pf::address::{OwnerTest, PortTest};
-use crate::pf::error::{PfError, PfResult};
 use crate::pf::expand::resolve::ResolvedHost;
 use crate::pf::rule::{IcmpTest, InterfaceTest};
 use crate::pf::syntax::RuleSyntax;
-
-/// More rules than this come from a mistake, and would fill the memory.
-const MOST: usize = 100_000;
 
 /// One member of each list; `None` of an empty one.
 #[derive(Debug, Clone, Copy)]
@@ -25,20 +21,18 @@ pub struct Combination<'a> {
     pub group: Option<OwnerTest>,
 }
 
+/// The combinations, of which there are `count`.
 pub fn combinations<'a>(
     rule: &'a RuleSyntax,
     from: &'a [ResolvedHost],
     to: &'a [ResolvedHost],
-) -> PfResult<impl Iterator<Item = Combination<'a>>> {
-    let count = count(rule, from.len(), to.len()).filter(|count| *count <= MOST);
-    let too_many = || {
-        let problem = format!("the lists of this rule expand to more than {MOST} rules");
-        PfError::invalid(&rule.position, problem, "put addresses into a table")
-    };
-    Ok((0..count.ok_or_else(too_many)?).map(move |index| combination(rule, from, to, index)))
+    count: usize,
+) -> impl Iterator<Item = Combination<'a>> {
+    (0..count).map(move |index| combination(rule, from, to, index))
 }
 
-fn count(rule: &RuleSyntax, from: usize, to: usize) -> Option<usize> {
+/// How many combinations there are; `None` of more than there are numbers.
+pub fn count(rule: &RuleSyntax, from: usize, to: usize) -> Option<usize> {
     let options = &rule.options;
     let lengths = [
         rule.interfaces.len(),

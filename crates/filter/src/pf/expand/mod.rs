@@ -2,6 +2,7 @@
 
 pub mod antispoof;
 pub mod binat;
+pub mod budget;
 pub mod check;
 pub mod combine;
 pub mod labels;

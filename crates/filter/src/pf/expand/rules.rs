@@ -4,7 +4,8 @@ use crate::address::Family;
 use crate::packet::protocol::{ICMP, ICMP6};
 use crate::pf::address::{InterfaceAddresses, PfAddress, PfHost, PfPeer, PortTest};
 use crate::pf::error::{PfError, PfResult};
-use crate::pf::expand::combine::{Combination, combinations};
+use crate::pf::expand::budget::RuleBudget;
+use crate::pf::expand::combine::{self, Combination, combinations};
 use crate::pf::expand::pools::Pool;
 use crate::pf::expand::resolve::{ResolvedHost, hosts};
 use crate::pf::expand::{binat, check, labels, states};
@@ -21,11 +22,15 @@ pub fn rules(
     policy: &Policy,
     facts: &HostFacts,
     number: usize,
+    budget: &RuleBudget,
 ) -> PfResult<Vec<PfRule>> {
     check::written(syntax)?;
-    let expansion = Expansion::new(syntax, policy, facts)?;
+    let expansion = Expansion::new(syntax, policy, facts, budget)?;
+    let count = combine::count(syntax, expansion.from.len(), expansion.to.len());
+    let more = count.and_then(|count| (count - 1).checked_mul(size(&expansion.action)));
+    budget.take(more, &syntax.position, "the lists of rules")?;
     let mut rules = Vec::new();
-    for combination in combinations(syntax, &expansion.from, &expansion.to)? {
+    for combination in combinations(syntax, &expansion.from, &expansion.to, count.unwrap_or(0)) {
         if let Some(rule) = expansion.rule(&combination, policy)? {
             rules.extend(finished(rule, &expansion, number + rules.len())?);
         }
@@ -35,6 +40,12 @@ pub fn rules(
         return Err(PfError::invalid(&syntax.position, problem, "use addresses of one family"));
     }
     Ok(rules)
+}
+
+/// How many rules a rule with this action is, with those in its braces.
+pub fn size(action: &PfAction) -> usize {
+    let PfAction::Anchor(call) = action else { return 1 };
+    1 + call.body.iter().map(|rule| size(&rule.action)).sum::<usize>()
 }
 
 /// A rule, or the two that `binat-to` stands for.
@@ -67,13 +78,18 @@ struct Expansion<'a> {
 }
 
 impl<'a> Expansion<'a> {
-    fn new(syntax: &'a RuleSyntax, policy: &Policy, facts: &HostFacts) -> PfResult<Expansion<'a>> {
+    fn new(
+        syntax: &'a RuleSyntax,
+        policy: &Policy,
+        facts: &HostFacts,
+        budget: &RuleBudget,
+    ) -> PfResult<Expansion<'a>> {
         let pool =
             |syntax: &'a Option<_>| syntax.as_ref().map(|syntax| Pool::resolve(syntax, facts)).transpose();
         let options = &syntax.options;
         let mut expansion = Expansion {
             syntax,
-            action: action(&syntax.action, policy, facts)?,
+            action: action(&syntax.action, policy, facts, budget)?,
             from: hosts(&syntax.from.hosts, facts)?,
             to: hosts(&syntax.to.hosts, facts)?,
             family: syntax.family,
@@ -213,7 +229,12 @@ fn of_family(action: PfAction, family: Option<Family>) -> PfAction {
     }
 }
 
-fn action(syntax: &ActionSyntax, policy: &Policy, facts: &HostFacts) -> PfResult<PfAction> {
+fn action(
+    syntax: &ActionSyntax,
+    policy: &Policy,
+    facts: &HostFacts,
+    budget: &RuleBudget,
+) -> PfResult<PfAction> {
     Ok(match syntax {
         ActionSyntax::Pass => PfAction::Pass,
         ActionSyntax::Block(reply) => PfAction::Block(reply.unwrap_or(policy.block)),
@@ -222,14 +243,19 @@ fn action(syntax: &ActionSyntax, policy: &Policy, facts: &HostFacts) -> PfResult
         ActionSyntax::NoScrub => PfAction::NoScrub,
         ActionSyntax::Translate { kind, pass } => PfAction::Translate { kind: *kind, pass: *pass },
         ActionSyntax::NoTranslate(kind) => PfAction::NoTranslate(*kind),
-        ActionSyntax::Anchor(anchor) => PfAction::Anchor(call(anchor, policy, facts)?),
+        ActionSyntax::Anchor(anchor) => PfAction::Anchor(call(anchor, policy, facts, budget)?),
     })
 }
 
-fn call(anchor: &AnchorSyntax, policy: &Policy, facts: &HostFacts) -> PfResult<AnchorCall> {
+fn call(
+    anchor: &AnchorSyntax,
+    policy: &Policy,
+    facts: &HostFacts,
+    budget: &RuleBudget,
+) -> PfResult<AnchorCall> {
     let mut body = Vec::new();
     for syntax in &anchor.body {
-        body.extend(rules(syntax, policy, facts, body.len())?);
+        body.extend(rules(syntax, policy, facts, body.len(), budget)?);
     }
     Ok(AnchorCall { kind: anchor.kind, name: anchor.name.clone(), body })
 }

@@ -2,6 +2,8 @@
 
 use crate::pf::config::{LoadedAnchor, PfConfig};
 use crate::pf::error::{PfError, PfResult};
+use crate::pf::expand::budget::RuleBudget;
+use crate::pf::expand::rules::size;
 use crate::pf::lower::conditions::clauses;
 use crate::pf::lower::names::PfNames;
 use crate::pf::lower::states::state;
@@ -19,6 +21,8 @@ pub struct Filter<'a, 'n> {
     loaded: &'a [LoadedAnchor],
     /// The anchors that the rules at hand are in.
     path: Vec<&'a str>,
+    /// Each rule `anchor` has the rules of its anchors for itself.
+    anchored: RuleBudget,
     /// Some rule lets packets with IP options pass.
     allows_options: bool,
     number: u32,
@@ -31,10 +35,12 @@ impl<'a, 'n> Filter<'a, 'n> {
         timeouts: Vec<Timeouts>,
     ) -> PfResult<Filter<'a, 'n>> {
         let loaded = config.loaded.iter().map(|anchor| &anchor.config.rules.filter);
-        let allows_options = loaded.chain([&config.rules.filter]).flatten().any(allows_options);
+        let written = loaded.chain([&config.rules.filter]).flatten();
+        let anchored = RuleBudget::beside(written.clone().map(|rule| size(&rule.action)).sum());
+        let allows_options = written.into_iter().any(allows_options);
         let (rules, loaded) = (Vec::new(), config.loaded.as_slice());
         let mut filter =
-            Filter { rules, timeouts, names, loaded, path: Vec::new(), allows_options, number: 0 };
+            Filter { rules, timeouts, names, loaded, path: Vec::new(), anchored, allows_options, number: 0 };
         filter.rules.push(block_options(!allows_options));
         filter.all(&config.rules.filter, &[])?;
         Ok(filter)
@@ -52,6 +58,9 @@ impl<'a, 'n> Filter<'a, 'n> {
             return self.anchor(rule, call, clauses);
         }
         let compiled = self.compiled(rule, clauses)?;
+        if !self.path.is_empty() {
+            self.anchored.take(Some(1), &rule.position, "the anchors")?;
+        }
         self.push(compiled, rule.options.allow_opts);
         self.number += 1;
         Ok(())
