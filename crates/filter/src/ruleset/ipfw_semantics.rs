@@ -14,22 +14,40 @@ enum Step {
     Decided(Decision),
 }
 
-/// What is known about the packet's state.
+/// What is known about the packet's states.
 #[derive(Default)]
 struct Lookups {
-    /// A state was found and its rule's action taken: no state is looked for again.
+    /// The name that was looked for last, or any.
+    last: Option<FlowName>,
+    /// Whether a state had it.
     found: bool,
-    /// No state has this name.
-    missed: Option<FlowName>,
+    /// How often the rule of a state led back.
+    returns: u8,
 }
 
-/// Decides about the packet. Each rule that is reached lies behind the one before, except once by way of a state.
+/// States whose rules lead back are followed so often: two of them may lead to each other without end.
+const MOST_RETURNS: u8 = 16;
+
+impl Lookups {
+    /// Whether a state with this name is to be looked for. Only the last name counts, as in FreeBSD, and after a look for
+    /// any name nothing is new.
+    fn are_needed(&self, flow: FlowName) -> bool {
+        self.returns < MOST_RETURNS && self.last.is_none_or(|last| last != FlowName::ANY && last != flow)
+    }
+
+    /// Whether it is known that no state has this name.
+    fn missed(&self, flow: FlowName) -> bool {
+        !self.found && self.last == Some(flow)
+    }
+}
+
+/// Decides about the packet. Each rule that is reached lies behind the one before, except by way of a state.
 pub(super) fn decide(mut evaluation: Evaluation<'_>) -> Decision {
     let set = evaluation.set;
     let (mut from, mut lookups) = (0, Lookups::default());
     // Often the first rule looks for the state, and nothing else has to be found out about the packet.
     if let Some(RuleAction::CheckState(flow)) = set.rules().first().map(|rule| &rule.action) {
-        match check_state(&mut evaluation, *flow, &mut lookups) {
+        match check_state(&mut evaluation, *flow, 0, &mut lookups) {
             Some(Step::Decided(decision)) => return decision,
             Some(Step::To(next)) => from = next,
             None => from = 1,
@@ -53,7 +71,7 @@ fn step(evaluation: &mut Evaluation<'_>, index: usize, lookups: &mut Lookups) ->
     let set = evaluation.set;
     let rule = &set.rules()[index];
     if let RuleAction::CheckState(flow) = rule.action {
-        return check_state(evaluation, flow, lookups).unwrap_or(Step::To(index + 1));
+        return check_state(evaluation, flow, index, lookups).unwrap_or(Step::To(index + 1));
     }
     if let (RuleAction::Translate(to), Some(options)) = (&rule.action, &rule.state) {
         return translate(evaluation, to, options, index).map_or(Step::To(index + 1), Step::Decided);
@@ -134,16 +152,20 @@ fn new_translation(
     Ok(rewrite)
 }
 
-/// Looks for the packet's state. If it has one, the packet meets the action of the rule that made it.
-fn check_state(evaluation: &mut Evaluation<'_>, flow: FlowName, lookups: &mut Lookups) -> Option<Step> {
-    if lookups.found || lookups.missed == Some(flow) {
+/// Looks for the packet's state at the rule `from`. If it has one, the packet meets the action of the rule that made it.
+fn check_state(
+    evaluation: &mut Evaluation<'_>,
+    flow: FlowName,
+    from: usize,
+    lookups: &mut Lookups,
+) -> Option<Step> {
+    if !lookups.are_needed(flow) {
         return None;
     }
-    let Followed::Valid(hit) = evaluation.follow_state(Some(flow)) else {
-        lookups.missed = Some(flow);
-        return None;
-    };
-    lookups.found = true;
+    lookups.last = Some(flow);
+    let followed = evaluation.follow_state(Some(flow));
+    lookups.found = matches!(followed, Followed::Valid(_));
+    let Followed::Valid(hit) = followed else { return None };
     let index = evaluation.worker.states.get(hit.id).1.rule;
     let set = evaluation.set;
     let Some(rule) = set.rules().get(index as usize) else {
@@ -152,7 +174,9 @@ fn check_state(evaluation: &mut Evaluation<'_>, flow: FlowName, lookups: &mut Lo
         return None;
     };
     evaluation.count(index);
-    Some(act(evaluation, rule, index as usize, DecidedBy::State))
+    let step = act(evaluation, rule, index as usize, DecidedBy::State);
+    lookups.returns += u8::from(matches!(step, Step::To(next) if next <= from));
+    Some(step)
 }
 
 /// Makes the state that the rule asks for, if the flow has none.
@@ -163,8 +187,9 @@ fn keep_state(
     lookups: &Lookups,
 ) -> Result<DecidedBy, DropReason> {
     let Some(options) = &rule.state else { return Ok(DecidedBy::Rule) };
-    let missed = lookups.missed == Some(options.flow);
-    if !missed && let Followed::Valid(_) = evaluation.follow_state(Some(options.flow)) {
+    if !lookups.missed(options.flow)
+        && let Followed::Valid(_) = evaluation.follow_state(Some(options.flow))
+    {
         return Ok(DecidedBy::State);
     }
     if !may_create(evaluation) {

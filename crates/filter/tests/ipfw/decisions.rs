@@ -92,6 +92,41 @@ fn names_of_flows_keep_states_apart() {
     assert_eq!(answer.verdict, Verdict::Drop(DropReason::Rule), "nothing looks for flow B");
 }
 
+/// The number of the rule that decides.
+fn number(firewall: &Firewall, decision: &Decision) -> u32 {
+    firewall.set.rules()[decision.rule.unwrap() as usize].number
+}
+
+#[test]
+fn a_state_of_another_name_is_found_behind_one() {
+    let script = "add 100 skipto 1000 udp from 10.0.0.0/8 to any in keep-state :a\nadd 1000 check-state :b\n\
+                  add 1100 allow udp from any to any out keep-state :b\n\
+                  add 1150 allow ip from 10.0.0.0/8 to any in\nadd 1200 deny ip from any to any\n";
+    let mut firewall = Firewall::new(script);
+    let (inner, outer) = ((INSIDE, 9), (OUTSIDE, 53));
+    for (packet, expected) in [
+        (packet(Direction::In, 0, inner, outer), 1150),
+        (packet(Direction::Out, 1, inner, outer), 1100),
+        (packet(Direction::In, 1, outer, inner), 1100),
+        (packet(Direction::Out, 0, outer, inner), 1100),
+    ] {
+        let decision = firewall.check(packet);
+        assert_eq!((decision.verdict, number(&firewall, &decision)), (Verdict::Pass, expected), "{packet:?}");
+    }
+    assert_eq!(firewall.worker.states().len(), 2);
+}
+
+#[test]
+fn states_whose_rules_lead_to_each_other_come_to_an_end() {
+    let script = "add 100 skipto 200 ip from any to any keep-state :a\nadd 200 skipto 300 ip from any to any keep-state :b\n\
+                  add 300 check-state :a\nadd 400 allow ip from any to any\n";
+    let mut firewall = Firewall::new(script);
+    for _ in 0..2 {
+        let decision = firewall.check(packet(Direction::In, 0, (INSIDE, 9), (OUTSIDE, 53)));
+        assert_eq!((decision.verdict, number(&firewall, &decision)), (Verdict::Pass, 400));
+    }
+}
+
 #[test]
 fn jumps_skip_rules_also_by_way_of_a_state() {
     let script = "add 10 skipto 1000 udp from any to any keep-state\nadd 20 deny ip from any to any\n\
