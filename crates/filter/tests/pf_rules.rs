@@ -174,6 +174,11 @@ fn other_files_are_read_where_they_are_named() {
         read("table <t> file \"bad\"", &[("bad", "\n10/8 10.0.0.300")])
             .starts_with("bad:2:6: could not parse")
     );
+    let repeated = read("table <t> file \"bad\"", &[("bad", " !em0\t! em0 em")]);
+    assert!(
+        repeated.starts_with("bad:1:13: "),
+        "the column of the word, not of one that begins so: {repeated}"
+    );
 }
 
 #[test]

@@ -83,8 +83,7 @@ fn file_line(line: &str, start: &Position, facts: &HostFacts) -> PfResult<Vec<Pf
     let content = line.split(['#', ';']).next().unwrap_or_default();
     let mut entries = Vec::new();
     let mut not = false;
-    for word in content.split_whitespace() {
-        let column = line.find(word).unwrap_or_default() as u32 + 1;
+    for (column, word) in words(content) {
         let address = word.trim_start_matches('!');
         not |= address.len() < word.len();
         if !address.is_empty() {
@@ -95,6 +94,21 @@ fn file_line(line: &str, start: &Position, facts: &HostFacts) -> PfResult<Vec<Pf
         }
     }
     Ok(entries)
+}
+
+/// The words of a line with their columns.
+fn words(mut rest: &str) -> impl Iterator<Item = (u32, &str)> {
+    let characters = |text: &str| text.chars().count() as u32;
+    let mut column = 1;
+    std::iter::from_fn(move || {
+        let from_word = rest.trim_start();
+        column += characters(&rest[..rest.len() - from_word.len()]);
+        let end = from_word.find(char::is_whitespace).unwrap_or(from_word.len());
+        let (word, after) = from_word.split_at(end);
+        let found = (column, word);
+        (rest, column) = (after, column + characters(word));
+        (!word.is_empty()).then_some(found)
+    })
 }
 
 fn entry(text: &str, position: &Position, facts: &HostFacts) -> PfResult<Vec<ipnet::IpNet>> {
