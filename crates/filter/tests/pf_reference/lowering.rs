@@ -123,6 +123,20 @@ fn anchors_find_the_rules_that_are_loaded_for_them() {
 }
 
 #[test]
+fn the_anchors_below_a_name_are_tried_in_alphabetical_order() {
+    for (passing, blocking, passes) in [("web/z", "web/a", true), ("web/a", "web/z", false)] {
+        let load = |name: &str, file: &str| format!("load anchor \"{name}\" from \"{file}\"\n");
+        let [one, other] = [load(passing, "passing"), load(blocking, "blocking")];
+        for main in [format!("anchor \"web/*\"\n{one}{other}"), format!("anchor \"web/*\"\n{other}{one}")] {
+            let files = [("rules", main.as_str()), ("passing", "pass"), ("blocking", "block")];
+            let lowered = lower(&read(&files), &interfaces()).unwrap();
+            let arriving = packet(Direction::In, ("10.0.0.2", 5000), ("198.51.100.1", 53));
+            assert_eq!(decide(&lowered, &arriving).0.verdict == Verdict::Pass, passes, "{main}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_enforced_is_refused() {
     for (rules, word) in [
         ("pass proto tcp from any os \"OpenBSD\"", "os"),

@@ -121,14 +121,15 @@ impl<'a, 'n> Filter<'a, 'n> {
         CompiledRule { clauses, number: self.number, text, ..CompiledRule::new(action) }
     }
 
-    /// The rules that an anchor leads to: those in its braces, and those loaded under its name. An anchor in an anchor has
-    /// its name below that of the outer one.
+    /// The rules that an anchor leads to: those in its braces, and those loaded under its name, or under names below it in
+    /// alphabetical order. An anchor in an anchor has its name below that of the outer one.
     fn inside(&self, call: &'a AnchorCall) -> Vec<&'a [PfRule]> {
         let mut path = self.path.clone();
         path.push(call.name.as_deref().unwrap_or(UNNAMED));
         let path = path.join("/");
-        let named = self.loaded.iter().filter(|anchor| is_named(&path, &anchor.name));
-        let loaded = named.map(|anchor| anchor.config.rules.filter.as_slice());
+        let mut named: Vec<_> = self.loaded.iter().filter(|anchor| is_named(&path, &anchor.name)).collect();
+        named.sort_by_key(|anchor| &anchor.name);
+        let loaded = named.into_iter().map(|anchor| anchor.config.rules.filter.as_slice());
         [call.body.as_slice()].into_iter().chain(loaded).collect()
     }
 }
