@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ast::{IpfwAction, IpfwKeep, IpfwReject, IpfwRule};
 use super::config::{IpfwConfig, IpfwTable};
-use super::lower_nat;
+use super::lower_nat::{self, NatPart};
 use super::lower_options::{RuleNames, any_of, or_blocks};
 use crate::address_table::{AddressTable, TableEntry};
 use crate::interfaces::Interfaces;
@@ -144,22 +144,19 @@ impl Lowering<'_> {
         }
     }
 
-    /// Without an instance, or an address of its interface, nothing can be translated, and nothing may leave untranslated:
-    /// the packets are dropped, as in FreeBSD without an instance.
     fn nat(&self, number: u16, base: &CompiledRule) -> Vec<CompiledRule> {
-        let instance = self.config.nats.get(&number);
-        let actions = instance.and_then(|nat| lower_nat::actions(nat, self.names.interfaces));
-        let actions = actions.unwrap_or_else(|| vec![(Vec::new(), RuleAction::Block)]);
         let flow = FlowName(FlowName::TRANSLATIONS + number.min(FlowName::TRANSLATIONS - 2));
         let (tracking, timeouts) = (Tracking::Sloppy, NAT_TIMEOUTS);
         let state = Some(StateOptions { flow, tracking, timeouts, ..StateOptions::default() });
-        let one = |(clauses, action): (Vec<Clause>, RuleAction)| CompiledRule {
+        let one = |NatPart { name, clauses, action }: NatPart| CompiledRule {
             clauses: [base.clauses.clone(), clauses].concat(),
             state: matches!(action, RuleAction::Translate(_)).then(|| state.clone()).flatten(),
             action,
+            text: if name.is_empty() { base.text.clone() } else { format!("{} ({name})", base.text) },
             ..base.clone()
         };
-        actions.into_iter().map(one).collect()
+        let parts = lower_nat::parts(self.config.nats.get(&number), self.names.interfaces);
+        parts.into_iter().map(one).collect()
     }
 
     fn clauses(&self, rule: &IpfwRule) -> Vec<Clause> {

@@ -13,24 +13,39 @@ use crate::rule::{
 /// The ports that translated sources get (libalias(3)).
 const PORTS: PortRange = PortRange { first: 0x8000, last: 0xffff };
 
-/// The actions of a `nat` rule in order, each with the clauses that it needs besides the rule's own. `None` if the
-/// interface of the instance has no address.
-pub(super) fn actions(nat: &NatInstance, interfaces: &Interfaces) -> Option<Vec<(Vec<Clause>, RuleAction)>> {
-    let own = own_address(nat, interfaces)?;
-    let inwards = nat.redirects.iter().map(|redirect| redirected(redirect, own));
+/// A rule that a `nat` rule is compiled to.
+pub(super) struct NatPart {
+    /// What it does, which distinguishes it from the other parts across a reload. Empty for the part that translates
+    /// sources.
+    pub name: String,
+    /// What it needs besides the rule's own clauses.
+    pub clauses: Vec<Clause>,
+    pub action: RuleAction,
+}
+
+impl NatPart {
+    fn new(name: impl Into<String>, clauses: Vec<Clause>, action: RuleAction) -> NatPart {
+        NatPart { name: name.into(), clauses, action }
+    }
+}
+
+/// The parts of a `nat` rule in order. Without an instance, or an address of its interface, nothing can be translated, and
+/// nothing may leave untranslated: the packets are dropped, as in FreeBSD without an instance.
+pub(super) fn parts(nat: Option<&NatInstance>, interfaces: &Interfaces) -> Vec<NatPart> {
+    let own = nat.and_then(|nat| Some((nat, own_address(nat, interfaces)?)));
+    let Some((nat, own)) = own else {
+        return vec![NatPart::new("no address", Vec::new(), RuleAction::Block)];
+    };
     let ports = if nat.same_ports { PortChoice::KeepOrFree(PORTS) } else { PortChoice::Free(PORTS) };
-    let outwards = nat.redirects.iter().filter_map(|redirect| published(redirect, ports));
-    let source = (Vec::new(), translate(Side::Source, own, ports));
-    let inward = vec![Clause::of(Test::Direction(Direction::In))];
-    let denied = nat.deny_in.then_some((inward, RuleAction::Block));
-    Some(
-        inwards
-            .chain(outwards)
-            .chain([source])
-            .chain(denied)
-            .chain([(Vec::new(), RuleAction::Pass)])
-            .collect(),
-    )
+    let mut parts: Vec<_> = nat.redirects.iter().map(|redirect| redirected(redirect, own)).collect();
+    parts.extend(nat.redirects.iter().filter_map(|redirect| published(redirect, ports)));
+    parts.push(NatPart::new("", Vec::new(), translate(Side::Source, own, ports)));
+    if nat.deny_in {
+        let inward = vec![Clause::of(Test::Direction(Direction::In))];
+        parts.push(NatPart::new("deny_in", inward, RuleAction::Block));
+    }
+    parts.push(NatPart::new("not translated", Vec::new(), RuleAction::Pass));
+    parts
 }
 
 /// The address that sources get.
@@ -43,7 +58,7 @@ fn first_address(interface: &str, interfaces: &Interfaces) -> Option<IpAddr> {
     addresses.iter().map(|(address, _)| IpAddr::from(*address)).find(IpAddr::is_ipv4)
 }
 
-fn redirected(redirect: &NatRedirect, own: IpAddr) -> (Vec<Clause>, RuleAction) {
+fn redirected(redirect: &NatRedirect, own: IpAddr) -> NatPart {
     let alias = Address::from(redirect.alias.unwrap_or(own));
     let mut clauses = vec![
         Clause::of(Test::Direction(Direction::In)),
@@ -56,15 +71,15 @@ fn redirected(redirect: &NatRedirect, own: IpAddr) -> (Vec<Clause>, RuleAction) 
         let last = to.saturating_add(last.saturating_sub(first));
         ports = PortChoice::Shift { from: first, to: PortRange { first: to, last } };
     }
-    (clauses, translate(Side::Destination, redirect.host, ports))
+    NatPart::new(redirect.to_string(), clauses, translate(Side::Destination, redirect.host, ports))
 }
 
 /// What a host behind an address of its own sends: it leaves with that address (libalias(3), `LibAliasRedirectAddr`).
-fn published(redirect: &NatRedirect, ports: PortChoice) -> Option<(Vec<Clause>, RuleAction)> {
+fn published(redirect: &NatRedirect, ports: PortChoice) -> Option<NatPart> {
     let alias = redirect.alias.filter(|_| redirect.ports.is_none())?;
     let host = AddressMatch::single(redirect.host.into());
     let clauses = vec![Clause::of(Test::Direction(Direction::Out)), Clause::of(Test::Source(host))];
-    Some((clauses, translate(Side::Source, alias, ports)))
+    Some(NatPart::new(format!("{redirect}, out"), clauses, translate(Side::Source, alias, ports)))
 }
 
 fn translate(side: Side, address: IpAddr, ports: PortChoice) -> RuleAction {

@@ -9,7 +9,7 @@ use super::ast::{
     IpfwTerm,
 };
 use super::codes;
-use super::config::IpfwConfig;
+use super::config::{IpfwConfig, NatRedirect};
 
 impl Display for IpfwConfig {
     /// The rules of all enabled sets, and the default rule.
@@ -102,6 +102,19 @@ impl Display for IpfwReject {
             IpfwReject::Unreach(code, Some(mtu)) => write!(f, "unreach {} {mtu}", codes::unreach_name(*code)),
             IpfwReject::Unreach6(code) => write!(f, "unreach6 {}", codes::unreach6_name(*code)),
         }
+    }
+}
+
+impl Display for NatRedirect {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let NatRedirect { ports, host, alias } = self;
+        let Some((protocol, from @ (first, last), to)) = ports else {
+            return alias.map_or(Ok(()), |alias| write!(f, "redirect_addr {host} {alias}"));
+        };
+        let to = (*to, to.saturating_add(last - first));
+        write!(f, "redirect_port {} {host}:{} ", codes::protocol_name(*protocol), ranges(&[to]))?;
+        alias.map_or(Ok(()), |alias| write!(f, "{alias}:"))?;
+        f.write_str(&ranges(&[*from]))
     }
 }
 

@@ -17,7 +17,8 @@ pub struct CompiledRule {
     pub state: Option<StateOptions>,
     /// What identifies the rule in counters, answers and across reloads: ipfw's number, or pf's position.
     pub number: u32,
-    /// The rule in its language. Equal text and number stand for the same rule after a reload.
+    /// The rule in its language, with the name of the part in parentheses if it is one part of ipfw's `nat`. Equal texts
+    /// stand for the same rule after a reload.
     pub text: String,
     /// The names that pf's `label` gives it.
     pub labels: Vec<String>,

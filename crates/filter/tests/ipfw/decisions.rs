@@ -231,6 +231,36 @@ fn a_state_of_nat_is_none_of_any_name() {
     assert_eq!(firewall.check(request()).verdict, first);
 }
 
+/// Each part of a `nat` rule is a rule with states of its own.
+#[test]
+fn flows_of_nat_live_on_when_a_redirect_is_removed() {
+    let (redirects, rule) = (
+        "redirect_port udp 10.0.0.1:5000 7000 redirect_port tcp 10.0.0.1:80-81 203.0.113.2:8080-8081 \
+         redirect_addr 10.0.0.3 203.0.113.3",
+        "add nat 1 ip from any to any via wan0",
+    );
+    let mut firewall = Firewall::new(&format!("nat 1 config if wan0 {redirects}\n{rule}\n"));
+    let texts: Vec<_> = firewall.set.rules().iter().map(|rule| rule.text.as_str()).collect();
+    for part in redirects.split(" redirect").map(|part| part.trim_start_matches("redirect")) {
+        let text = format!("00100 nat 1 ip from any to any via wan0 (redirect{part})");
+        assert_eq!(texts.iter().filter(|one| **one == text).count(), 1, "{text}: {texts:?}");
+    }
+    let out = firewall.check(packet(Direction::Out, 1, (INSIDE, 9), (OUTSIDE, 53)));
+    let Verdict::Translate(rewrite) = out.verdict else { panic!("{out:?}") };
+    let next = RuleSet::new(
+        IpfwConfig::load("f", &format!("nat 1 config if wan0\n{rule}\n")).unwrap().lower(&interfaces()),
+    );
+    let next = next.unwrap();
+    firewall.worker.adopt(next.adoption(&firewall.set));
+    firewall.set = next;
+    let back = packet(Direction::In, 1, (OUTSIDE, 53), (ROUTER, rewrite.port));
+    for (pause, lives) in [(59_999, true), (60_000, false)] {
+        firewall.now += pause;
+        let decision = firewall.check(back);
+        assert_eq!(matches!(decision.verdict, Verdict::Translate(_)), lives, "{decision:?}");
+    }
+}
+
 #[test]
 fn same_ports_keeps_a_port_unless_another_flow_has_it() {
     let mut firewall =
