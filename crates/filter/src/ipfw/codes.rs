@@ -151,6 +151,18 @@ pub(super) fn unreach_name(code: u8) -> String {
     UNREACH.get(usize::from(code)).map_or_else(|| code.to_string(), |name| (*name).to_owned())
 }
 
+/// The code of ICMPv6 for one of ICMP, as in FreeBSD.
+pub(super) const fn unreach6_of(code: u8) -> u8 {
+    const NO_ROUTE: u8 = 0;
+    const ADMIN_PROHIBITED: u8 = 1;
+    const PORT: u8 = 4;
+    match code {
+        0 | 1 | 5 | 6 | 7 | 11 | 12 => NO_ROUTE,
+        3 => PORT,
+        _ => ADMIN_PROHIBITED,
+    }
+}
+
 pub(super) fn unreach6(word: &str) -> Option<u8> {
     named(&UNREACH6, word).or_else(|| word.parse().ok())
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::ast::{IpfwAction, IpfwKeep, IpfwReject, IpfwRule};
+use super::codes;
 use super::config::{IpfwConfig, IpfwTable};
 use super::lower_nat::{self, NatPart};
 use super::lower_options::{RuleNames, any_of, or_blocks};
@@ -213,12 +214,19 @@ impl Lowering<'_> {
     }
 }
 
+/// `reset` and `unreach` answer IPv6 too, the second with the code that RFC 7915 (section 4.2) translates it to; `reset6` and
+/// `unreach6` answer nothing else.
 fn reject_with(reject: IpfwReject) -> RejectWith {
     let none = RejectWith::default();
     match reject {
-        IpfwReject::Reset => RejectWith { reset: true, ..none },
+        IpfwReject::Reset => RejectWith { reset: true, reset6: true, ..none },
         IpfwReject::Reset6 => RejectWith { reset6: true, ..none },
-        IpfwReject::Unreach(code, mtu) => RejectWith { icmp: Some(code), mtu: mtu.unwrap_or(0), ..none },
+        IpfwReject::Unreach(code, mtu) => RejectWith {
+            icmp: Some(code),
+            icmp6: Some(codes::unreach6_of(code)),
+            mtu: mtu.unwrap_or(0),
+            ..none
+        },
         IpfwReject::Unreach6(code) => RejectWith { icmp6: Some(code), ..none },
     }
 }

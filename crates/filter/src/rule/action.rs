@@ -68,7 +68,7 @@ pub enum RuleAction {
     NoTranslate,
 }
 
-/// How a rejected packet is answered. A kind that is absent is not answered; ICMP is never answered unless it is a query.
+/// How a rejected packet is answered. A kind that is absent is not answered; ICMP errors are never answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RejectWith {
     /// TCP over IPv4 is answered with a reset.

@@ -129,7 +129,7 @@ impl<'a> Evaluation<'a> {
         match rule.map(|rule| &rule.action) {
             None if self.set.pass_by_default => Verdict::Pass,
             None | Some(RuleAction::Block) => Verdict::Drop(DropReason::Rule),
-            Some(RuleAction::Reject(with)) => super::reject::answer(with, self.packet),
+            Some(RuleAction::Reject(with)) => super::reject::answer(with, self.set.language, self.packet),
             Some(_) => Verdict::Pass,
         }
     }

@@ -1,5 +1,6 @@
 //! How a rejected packet is answered.
 
+use super::parts::Language;
 use crate::address::Family;
 use crate::packet::protocol::TCP;
 use crate::packet::{Fragment, Packet, Transport};
@@ -7,12 +8,12 @@ use crate::rule::RejectWith;
 use crate::verdict::{DropReason, Reject, Verdict};
 
 /// The answer that a rule gives to this packet; without one it is only dropped. An ICMP error is never answered (RFC 1122,
-/// section 3.2.2), nor a reset, nor a later fragment.
-pub(super) fn answer(with: &RejectWith, packet: &Packet) -> Verdict {
-    answer_of(with, packet).map_or(Verdict::Drop(DropReason::Rule), Verdict::Reject)
+/// section 3.2.2), nor a reset, nor a later fragment. ipfw answers ICMP queries, pf does not (`pf_return`).
+pub(super) fn answer(with: &RejectWith, language: Language, packet: &Packet) -> Verdict {
+    answer_of(with, language, packet).map_or(Verdict::Drop(DropReason::Rule), Verdict::Reject)
 }
 
-fn answer_of(with: &RejectWith, packet: &Packet) -> Option<Reject> {
+fn answer_of(with: &RejectWith, language: Language, packet: &Packet) -> Option<Reject> {
     use crate::packet::protocol::tcp::RST;
     if matches!(packet.fragment, Fragment::Later { .. }) {
         return None;
@@ -23,7 +24,7 @@ fn answer_of(with: &RejectWith, packet: &Packet) -> Option<Reject> {
     };
     match &packet.transport {
         Transport::Tcp(segment) if resets => (segment.flags & RST == 0).then_some(Reject::TcpReset),
-        Transport::Icmp(message) if !message.is_query => None,
+        Transport::Icmp(message) if !message.is_query || language == Language::Pf => None,
         _ if resets && packet.protocol == TCP => None,
         _ => match packet.family {
             Family::Inet => with.icmp.map(|code| Reject::Icmp { code, mtu: with.mtu }),

@@ -140,6 +140,22 @@ fn the_last_rule_that_matches_wins_unless_one_is_quick() {
     assert_eq!(bench.check(&other).verdict, Verdict::Reject(Reject::Icmp { code: 3, mtu: 0 }));
 }
 
+/// `pf_return` in FreeBSD's pf.c answers no ICMP at all; ip_fw2.c answers queries.
+#[test]
+fn only_ipfw_answers_queries() {
+    let message = IcmpMessage { kind: 8, code: 0, id: 1, is_query: true };
+    let query = Packet { protocol: ICMP, transport: Transport::Icmp(message), ..request() };
+    let answered = Verdict::Reject(Reject::Icmp { code: 3, mtu: 0 });
+    for (language, expected) in [(Language::Pf, Verdict::Drop(DropReason::Rule)), (Language::Ipfw, answered)]
+    {
+        let reject = RejectWith { icmp: Some(3), ..RejectWith::default() };
+        let rules = vec![CompiledRule::new(RuleAction::Reject(reject))];
+        let mut bench = Bench::new(RuleSetParts { rules, ..RuleSetParts::new(language) });
+        assert_eq!(bench.check(&query).verdict, expected);
+        assert_eq!(bench.check(&request()).verdict, answered);
+    }
+}
+
 #[test]
 fn a_tag_that_states_have_no_room_for_is_refused() {
     let of = |language, tag| {

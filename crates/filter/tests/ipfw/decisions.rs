@@ -1,4 +1,4 @@
-use fullview_filter::address::Address;
+use fullview_filter::address::{Address, Family};
 use fullview_filter::interfaces::{FilterInterface, Interfaces};
 use fullview_filter::ipfw::IpfwConfig;
 use fullview_filter::packet::protocol::tcp::{ACK, FIN, SYN};
@@ -160,20 +160,37 @@ fn a_negated_list_excludes_all_of_it() {
     }
 }
 
+/// ip_fw2.c: what `O_REJECT` does not answer as IPv4 it answers as IPv6; `O_UNREACH6` answers IPv6 alone.
 #[test]
-fn each_family_has_a_reset_of_its_own() {
-    let tcp = |from, to| Packet {
-        protocol: TCP,
-        transport: Transport::Tcp(TcpSegment { flags: SYN, ..TcpSegment::default() }),
+fn reset_and_unreach_answer_both_families() {
+    let of = |protocol, transport, from, to| Packet {
+        protocol,
+        transport,
         ..packet(Direction::In, 0, (from, 1000), (to, 80))
     };
-    let (inet, inet6) = (tcp(INSIDE, OUTSIDE), tcp(Address(1 << 125 | 1), Address(1 << 125 | 2)));
-    let reset = Verdict::Reject(Reject::TcpReset);
+    let both = |protocol, transport| {
+        let inet6 = of(protocol, transport, Address(1 << 125 | 1), Address(1 << 125 | 2));
+        [of(protocol, transport, INSIDE, OUTSIDE), Packet { family: Family::Inet6, ..inet6 }]
+    };
+    let syn = TcpSegment { flags: SYN, ..TcpSegment::default() };
+    let (tcp, udp) = (both(TCP, Transport::Tcp(syn)), both(UDP, Transport::Other));
     let dropped = Verdict::Drop(DropReason::Rule);
-    let mut firewall = Firewall::new("add reset tcp from any to any");
-    assert_eq!([inet, inet6].map(|packet| firewall.check(packet).verdict), [reset, dropped]);
-    let mut firewall = Firewall::new("add reset6 tcp from any to any");
-    assert_eq!([inet, inet6].map(|packet| firewall.check(packet).verdict), [dropped, reset]);
+    let reset = Verdict::Reject(Reject::TcpReset);
+    let icmp = |code| Verdict::Reject(Reject::Icmp { code, mtu: 0 });
+    let icmp6 = |code| Verdict::Reject(Reject::Icmp6 { code });
+    for (action, packets, expected) in [
+        ("reset", tcp, [reset, reset]),
+        ("reset", udp, [dropped, dropped]),
+        ("reset6", tcp, [dropped, reset]),
+        ("reject", udp, [icmp(1), icmp6(0)]),
+        ("reject", tcp, [icmp(1), icmp6(0)]),
+        ("unreach port", udp, [icmp(3), icmp6(4)]),
+        ("unreach filter-prohib", udp, [icmp(13), icmp6(1)]),
+        ("unreach6 address", udp, [dropped, icmp6(3)]),
+    ] {
+        let mut firewall = Firewall::new(&format!("add {action} ip from any to any"));
+        assert_eq!(packets.map(|packet| firewall.check(packet).verdict), expected, "{action}");
+    }
 }
 
 #[test]

@@ -233,7 +233,7 @@ fn verdict(rule: &PfRule, packet: &Packet) -> Answer {
     match (packet.transport, reply) {
         (_, BlockReply::Drop) => Answer::Drop,
         _ if is_later(packet) => Answer::Drop,
-        (Transport::Icmp(message), _) if !message.is_query => Answer::Drop,
+        (Transport::Icmp(_), _) => Answer::Drop,
         (Transport::Tcp(segment), BlockReply::Return | BlockReply::Rst { .. }) => {
             if segment.flags & 4 == 0 {
                 Answer::Reject(Reject::TcpReset)
