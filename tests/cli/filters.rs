@@ -228,6 +228,22 @@ fn names_of_interfaces_that_this_host_lacks_are_a_warning() {
 }
 
 #[test]
+fn what_no_router_enforces_is_refused_by_its_place() {
+    for (language, rules, place) in [
+        ("pf", "pass in proto tcp keep state (max-src-conn 5, overload <bad>)\n", "1:1: 'overload'"),
+        ("ipfw", "add unreach needfrag 1400 ip from any to any\n", "1:22: `1400`"),
+    ] {
+        let (_dir, path) = file("rules", rules.as_bytes());
+        let ran = run(&["filter", "check", "--language", language, &path]);
+        assert!(
+            ran.code == 2 && ran.err.contains(&format!("{path}:{place} is not supported")),
+            "{}",
+            ran.err
+        );
+    }
+}
+
+#[test]
 fn questions_about_tables_need_arguments_that_make_sense() {
     let (_dir, file) = file("addresses", b"192.0.2.1\n192.0.2.0/24 # a network\n192.0.2.0/40\n");
     for (line, words) in [

@@ -201,7 +201,7 @@ fn wrong_rules_change_nothing_and_are_reported() {
     let overload = "table <bad>\npass in proto tcp keep state (max-src-conn 5, overload <bad>)\n";
     let wrong = [
         ("block all\npass everything\n", format!("{path}:2:6")),
-        (overload, "remove `overload`".to_owned()),
+        (overload, format!("{path}:2:1: 'overload' is not supported")),
         ("set limit states 5\nblock all\n", format!("{path}: the limits of states")),
     ];
     for (number, (rules, expected)) in (0..).zip(wrong) {

@@ -34,8 +34,8 @@ pub enum IpfwAction {
 pub enum IpfwReject {
     Reset,
     Reset6,
-    /// The code, and the MTU of `needfrag`.
-    Unreach(u8, Option<u16>),
+    /// The code.
+    Unreach(u8),
     Unreach6(u8),
 }
 

@@ -144,7 +144,12 @@ pub(super) fn port(word: &str) -> Option<u16> {
 
 pub(super) fn unreach(word: &str) -> Option<u8> {
     let known = UNREACH.iter().position(|name| *name == word).map(|code| code as u8);
-    known.or_else(|| word.parse().ok())
+    known.or_else(|| answerable(word))
+}
+
+/// A code that the router's answers may have.
+fn answerable(word: &str) -> Option<u8> {
+    word.parse().ok().filter(|code| *code < u8::MAX)
 }
 
 pub(super) fn unreach_name(code: u8) -> String {
@@ -164,7 +169,7 @@ pub(super) const fn unreach6_of(code: u8) -> u8 {
 }
 
 pub(super) fn unreach6(word: &str) -> Option<u8> {
-    named(&UNREACH6, word).or_else(|| word.parse().ok())
+    named(&UNREACH6, word).or_else(|| answerable(word))
 }
 
 pub(super) fn unreach6_name(code: u8) -> String {

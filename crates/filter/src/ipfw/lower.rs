@@ -221,12 +221,9 @@ fn reject_with(reject: IpfwReject) -> RejectWith {
     match reject {
         IpfwReject::Reset => RejectWith { reset: true, reset6: true, ..none },
         IpfwReject::Reset6 => RejectWith { reset6: true, ..none },
-        IpfwReject::Unreach(code, mtu) => RejectWith {
-            icmp: Some(code),
-            icmp6: Some(codes::unreach6_of(code)),
-            mtu: mtu.unwrap_or(0),
-            ..none
-        },
+        IpfwReject::Unreach(code) => {
+            RejectWith { icmp: Some(code), icmp6: Some(codes::unreach6_of(code)), ..none }
+        }
         IpfwReject::Unreach6(code) => RejectWith { icmp6: Some(code), ..none },
     }
 }

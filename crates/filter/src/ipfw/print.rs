@@ -97,9 +97,8 @@ impl Display for IpfwReject {
         match self {
             IpfwReject::Reset => f.write_str("reset"),
             IpfwReject::Reset6 => f.write_str("reset6"),
-            IpfwReject::Unreach(1, None) => f.write_str("reject"),
-            IpfwReject::Unreach(code, None) => write!(f, "unreach {}", codes::unreach_name(*code)),
-            IpfwReject::Unreach(code, Some(mtu)) => write!(f, "unreach {} {mtu}", codes::unreach_name(*code)),
+            IpfwReject::Unreach(1) => f.write_str("reject"),
+            IpfwReject::Unreach(code) => write!(f, "unreach {}", codes::unreach_name(*code)),
             IpfwReject::Unreach6(code) => write!(f, "unreach6 {}", codes::unreach6_name(*code)),
         }
     }

@@ -48,7 +48,7 @@ fn action(words: &mut Words<'_>) -> Parsed<IpfwAction> {
         "allow" | "accept" | "pass" | "permit" => IpfwAction::Allow,
         "deny" | "drop" => IpfwAction::Deny,
         "count" => IpfwAction::Count,
-        "reject" => IpfwAction::Reject(IpfwReject::Unreach(1, None)),
+        "reject" => IpfwAction::Reject(IpfwReject::Unreach(1)),
         "reset" => IpfwAction::Reject(IpfwReject::Reset),
         "reset6" => IpfwAction::Reject(IpfwReject::Reset6),
         "unreach" => IpfwAction::Reject(unreach(words)?),
@@ -96,17 +96,22 @@ fn refusal(action: &str) -> String {
 
 fn unreach(words: &mut Words<'_>) -> Parsed<IpfwReject> {
     let word = words.need("a code")?;
-    let code = codes::unreach(word)
-        .ok_or_else(|| words.error(format!("`{word}` is no code; write a name such as port, or a number")))?;
-    let has_mtu = word == "needfrag" && words.peek().is_some_and(|next| next.parse::<u16>().is_ok());
-    let mtu = if has_mtu { Some(words.number("an MTU", 65535)? as u16) } else { None };
-    Ok(IpfwReject::Unreach(code, mtu))
+    let code = codes::unreach(word).ok_or_else(|| {
+        words.error(format!("`{word}` is no code; write a name such as port, or a number up to 254"))
+    })?;
+    let number = words.peek().filter(|next| word == "needfrag" && next.parse::<u16>().is_ok());
+    if let Some(mtu) = number {
+        return Err(words.error_here(format!("`{mtu}` is not supported: answers state no MTU; remove it")));
+    }
+    Ok(IpfwReject::Unreach(code))
 }
 
 fn unreach6(words: &mut Words<'_>) -> Parsed<IpfwReject> {
     let word = words.need("a code")?;
     let code = codes::unreach6(word).ok_or_else(|| {
-        words.error(format!("`{word}` is no code; write no-route, admin-prohib, address, port or a number"))
+        words.error(format!(
+            "`{word}` is no code; write no-route, admin-prohib, address, port or a number up to 254"
+        ))
     })?;
     Ok(IpfwReject::Unreach6(code))
 }

@@ -4,7 +4,8 @@
 use fullview_filter::ipfw::IpfwConfig;
 
 /// Actions and options among them that are not supported.
-const REFUSED: [&str; 15] = [
+const REFUSED: [&str; 16] = [
+    "1420",
     "tcp-setmss",
     "eaction",
     "abort",
@@ -77,7 +78,7 @@ fn accepted_rules_mean_what_freebsd_compiles() {
             "add allow tcp from any to any record-state",
             "00100 allow tcp from any to any record-state :default",
         ),
-        ("add unreach needfrag 1420 ip from any to any", "00100 unreach needfrag 1420 ip from any to any"),
+        ("add unreach needfrag ip from any to any", "00100 unreach needfrag ip from any to any"),
         ("add unreach6 port ip from any to any", "00100 unreach6 port ip from any to any"),
         ("add skipto 142 ip from any to any", "00100 skipto 142 ip from any to any"),
         ("add prob 0.7 allow ip from any to any", "00100 prob 0.700000 allow ip from any to any"),

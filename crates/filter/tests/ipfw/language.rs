@@ -98,6 +98,15 @@ fn errors_name_file_line_and_column_and_what_is_supported() {
         ("echo hello", "f:1:1: `echo` is not supported in a script"),
         ("pipe 1 config bw 1Mbit/s", "f:1:1: `pipe` is not supported in a script"),
         ("add allow icmp from any to any 80", "f:1:32: this protocol has no ports"),
+        (
+            "add unreach needfrag 1400 ip from any to any",
+            "f:1:22: `1400` is not supported: answers state no MTU",
+        ),
+        (
+            "add unreach 255 ip from any to any",
+            "f:1:13: `255` is no code; write a name such as port, or a number up",
+        ),
+        ("add unreach6 255 ip from any to any", "f:1:14: `255` is no code; write no-route,"),
         ("table 1 create type iface", "f:1:21: `type iface` is not supported"),
     ] {
         let error = IpfwConfig::load("f", script).unwrap_err().to_string();

@@ -82,7 +82,7 @@ fn one_address_stands_for_another_in_both_directions() {
 #[test]
 fn options_become_timeouts_limits_and_interfaces() {
     let rules = "set skip on { lo0, em }\nset limit states 1000\nset optimization aggressive\nset timeout { udp.first 7, adaptive.end 900 }
-        pass keep state (max-src-nodes 5, max-src-conn-rate 3/10, overload <bad>, tcp.first 9, if-bound)";
+        pass keep state (max-src-nodes 5, max-src-conn-rate 3/10, tcp.first 9, if-bound)";
     let lowered = lowered(rules).unwrap();
     let parts = &lowered.parts;
     assert!([0, 1, 2].iter().all(|number| parts.skip.contains(*number)));
@@ -93,7 +93,6 @@ fn options_become_timeouts_limits_and_interfaces() {
     let source = state.source.unwrap();
     assert!(state.if_bound && source.per_rule);
     assert_eq!((source.max_nodes, source.rate), (Some(5), Some((3, 10))));
-    assert_eq!(lowered.tables[usize::from(source.overload.unwrap().0)], "bad");
 }
 
 #[test]
@@ -149,7 +148,8 @@ fn what_cannot_be_enforced_is_refused() {
         ("match scrub (no-df)", "scrub"),
         ("scrub in", "scrub"),
         ("pass out inet nat-to 192.0.2.7", "nat-to"),
-        ("pass keep state (max-src-conn 5, overload <bad> flush)", "flush"),
+        ("pass keep state (max-src-conn 5, overload <bad>)", "overload"),
+        ("pass keep state (max-src-conn 5, overload <bad> flush)", "overload"),
         ("pass keep state (adaptive.start 5, adaptive.end 10)", "adaptive"),
         ("anchor \"a\" tagged A {\nmatch tag B\n}", "tagged"),
         ("anchor \"a\" tagged A {\nanchor {\nmatch tag B\n}\nblock\n}", "tagged"),

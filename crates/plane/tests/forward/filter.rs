@@ -5,6 +5,7 @@ use fullview_filter::ipfw::IpfwConfig;
 use fullview_filter::pf::files::RulesetFiles;
 use fullview_filter::pf::host::{HostFacts, HostInterface};
 use fullview_filter::pf::{load, lower};
+use fullview_filter::rule::{RejectWith, RuleAction, TableId};
 use fullview_filter::ruleset::{RuleSet, RuleSetParts};
 use fullview_filter::state::WorkerLimits;
 use fullview_plane::forward::{
@@ -132,12 +133,17 @@ fn what_the_filter_cannot_read_is_dropped() {
 
 #[test]
 fn rules_that_the_loop_cannot_enforce_are_refused() {
-    let overloading = "table <bad>\npass in proto tcp keep state (max-src-conn 5, overload <bad>)";
-    assert_eq!(enforceable(pf(overloading)).err(), Some(UnsupportedFilter::Overload));
-    assert!(enforceable(pf("pass in proto tcp keep state (max-src-conn 5)")).is_ok());
-    for (rule, is_refused) in [("needfrag", false), ("needfrag 1300", true), ("254", false), ("255", true)] {
-        let result = enforceable(ipfw(&format!("add unreach {rule} ip from any to any")));
-        assert_eq!(result.err(), is_refused.then_some(UnsupportedFilter::Unreachable), "{rule}");
+    let mut overloading = pf("table <bad>\npass in proto tcp from <bad> keep state (max-src-conn 5)");
+    assert!(enforceable(overloading.clone()).is_ok());
+    let limits = overloading.rules[1].state.as_mut().unwrap().source.as_mut().unwrap();
+    limits.overload = Some(TableId(0));
+    assert_eq!(enforceable(overloading).err(), Some(UnsupportedFilter::Overload));
+    for (mtu, code, is_refused) in [(0, 4, false), (1300, 4, true), (0, 254, false), (0, 255, true)] {
+        let answer = RejectWith { icmp: Some(code), mtu, ..RejectWith::default() };
+        let mut rejecting = ipfw("add unreach needfrag ip from any to any");
+        rejecting.rules[0].action = RuleAction::Reject(answer);
+        let result = enforceable(rejecting);
+        assert_eq!(result.err(), is_refused.then_some(UnsupportedFilter::Unreachable), "{code} {mtu}");
     }
     assert_eq!(
         enforceable(pf("nat on port1 inet from any to any -> 192.0.2.1")).unwrap().translations().count(),

@@ -73,7 +73,7 @@ impl<'a, 'n> Filter<'a, 'n> {
             quick: rule.quick,
             tag: rule.options.tag.as_ref().map_or(0, |tag| self.names.tag(tag)),
             allows_options: rule.options.allow_opts,
-            state: state(rule, self.names, &mut self.timeouts)?,
+            state: state(rule, &mut self.timeouts)?,
             number: self.number,
             text: rule.to_string(),
             labels: rule.options.labels.clone(),

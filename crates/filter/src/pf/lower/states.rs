@@ -1,7 +1,6 @@
 //! How rules keep states.
 
 use crate::pf::error::PfResult;
-use crate::pf::lower::names::PfNames;
 use crate::pf::lower::support;
 use crate::pf::lower::timeouts::with;
 use crate::pf::rule::PfRule;
@@ -10,11 +9,7 @@ use crate::rule::{FlowMask, FlowName, SourceLimits, StateOptions, Tracking};
 use crate::state::Timeouts;
 
 /// The state that a rule makes. Its timeouts are found among those of other rules, or added to them.
-pub fn state(
-    rule: &PfRule,
-    names: &mut PfNames,
-    timeouts: &mut Vec<Timeouts>,
-) -> PfResult<Option<StateOptions>> {
+pub fn state(rule: &PfRule, timeouts: &mut Vec<Timeouts>) -> PfResult<Option<StateOptions>> {
     let StateKeeping::Keep(options) = &rule.state else { return Ok(None) };
     support::states(rule, options)?;
     Ok(Some(StateOptions {
@@ -23,7 +18,7 @@ pub fn state(
         if_bound: options.binding == Some(StateBinding::Interface),
         timeouts: timeouts_of(options, timeouts),
         max_states: options.max,
-        source: options.source_track.map(|track| source(options, track, names)),
+        source: options.source_track.map(|track| source(options, track)),
     }))
 }
 
@@ -37,7 +32,7 @@ fn timeouts_of(options: &PfStateOptions, timeouts: &mut Vec<Timeouts>) -> u16 {
     index as u16
 }
 
-fn source(options: &PfStateOptions, track: SourceTrack, names: &mut PfNames) -> SourceLimits {
+fn source(options: &PfStateOptions, track: SourceTrack) -> SourceLimits {
     SourceLimits {
         mask: FlowMask::SOURCE,
         per_rule: track == SourceTrack::Rule,
@@ -45,6 +40,6 @@ fn source(options: &PfStateOptions, track: SourceTrack, names: &mut PfNames) -> 
         max_states: options.max_src_states,
         max_connections: options.max_src_conn,
         rate: options.max_src_conn_rate.map(|rate| (rate.limit, rate.seconds)),
-        overload: options.overload.as_ref().map(|overload| names.table(&overload.table)),
+        overload: None,
     }
 }

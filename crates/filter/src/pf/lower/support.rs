@@ -4,7 +4,7 @@ use crate::pf::config::{LoadedAnchor, PfConfig, PfLimit, PfOption, PfRules, PfSe
 use crate::pf::error::{PfError, PfResult, Position};
 use crate::pf::pool::PfPool;
 use crate::pf::rule::{BlockReply, PfAction, PfRule, ScrubOptions};
-use crate::pf::state_options::{Flush, PfStateOptions, StateTimeout};
+use crate::pf::state_options::{PfStateOptions, StateTimeout};
 
 const SOCKETS: &str = "forwarded packets belong to no socket of this host: match addresses and ports";
 const ROUTES: &str =
@@ -104,14 +104,13 @@ pub fn pool(rule: &PfRule, pool: &PfPool) -> PfResult<()> {
 
 /// How a rule keeps states.
 pub fn states(rule: &PfRule, options: &PfStateOptions) -> PfResult<()> {
-    let flush = options.overload.as_ref().is_some_and(|overload| overload.flush != Flush::None);
     let adaptive = [(StateTimeout::AdaptiveStart, 6), (StateTimeout::AdaptiveEnd, 12)];
     let usual = |factor: u32| options.max.map(|max| (max / 10).saturating_mul(factor));
     let own = |(timeout, factor): &(StateTimeout, u32)| {
         options.timeouts.get(timeout).is_some_and(|states| Some(*states) != usual(*factor))
     };
     let found = [
-        (flush, "flush", "states of the source end by their timeouts: leave it out"),
+        (options.overload.is_some(), "overload", "no sources are added to tables: leave it out"),
         (options.allow_related, "allow-related", "each connection needs a rule of its own"),
         (adaptive.iter().any(own), "adaptive.start and adaptive.end", "write 'set timeout', for all rules"),
     ];
