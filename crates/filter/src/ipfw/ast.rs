@@ -121,7 +121,8 @@ pub enum IpfwOption {
     DestinationIp(Vec<IpfwAddress>),
     SourcePort(IpfwPorts),
     DestinationPort(IpfwPorts),
-    Tagged(u16),
+    /// Ranges of tags, of which the packet has one.
+    Tagged(IpfwPorts),
 }
 
 /// How a rule keeps states.

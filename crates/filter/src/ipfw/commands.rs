@@ -7,6 +7,7 @@ use super::error::IpfwError;
 use super::nat;
 use super::rule::{DEFAULT_RULE, rule};
 use super::script;
+use super::tags::MOST_TAGS;
 use super::words::{Parsed, Words};
 
 /// The set of the default rule, which nothing changes.
@@ -26,10 +27,7 @@ impl IpfwConfig {
 
     fn command(&mut self, words: &mut Words<'_>) -> Parsed<()> {
         match words.need("a command")? {
-            "add" => {
-                self.add(rule(words)?);
-                Ok(())
-            }
+            "add" => self.add(rule(words)?, words),
             "flush" => {
                 self.rules.retain(|rule| rule.set == DEFAULT_SET);
                 done(words)
@@ -46,13 +44,18 @@ impl IpfwConfig {
     }
 
     /// Adds a rule behind those with its number or a smaller one.
-    fn add(&mut self, mut rule: IpfwRule) {
+    fn add(&mut self, mut rule: IpfwRule, words: &Words<'_>) -> Parsed<()> {
+        if self.tags.add(&rule) && self.tags.count() > MOST_TAGS {
+            return Err(words
+                .error(format!("rules set and ask about more than {MOST_TAGS} different tags; use fewer")));
+        }
         if rule.number == 0 {
             let last = self.rules.last().map_or(0, |rule| rule.number);
             rule.number = last.saturating_add(STEP).min(DEFAULT_RULE - 1);
         }
         let place = self.rules.partition_point(|other| other.number <= rule.number);
         self.rules.insert(place, rule);
+        Ok(())
     }
 
     fn delete(&mut self, words: &mut Words<'_>) -> Parsed<()> {

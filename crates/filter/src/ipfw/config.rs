@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::ast::IpfwRule;
+use super::tags::UsedTags;
 
 /// What the commands of a script have configured.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,6 +13,8 @@ pub struct IpfwConfig {
     pub nats: BTreeMap<u16, NatInstance>,
     /// One bit for each disabled set.
     pub disabled_sets: u32,
+    /// Those of all rules that were added.
+    pub(super) tags: UsedTags,
 }
 
 /// A table: prefixes, with the lengths counted in their own families, and their values.

@@ -27,7 +27,7 @@ impl IpfwConfig {
     pub fn lower(&self, interfaces: &Interfaces) -> RuleSetParts {
         let mut parts = RuleSetParts::new(Language::Ipfw);
         parts.timeouts.push(Timeouts::libalias());
-        let names = RuleNames { interfaces, tables: self.table_ids() };
+        let names = RuleNames { interfaces, tables: self.table_ids(), tags: self.tags.bits() };
         let host = |inet6: bool| {
             let own =
                 interfaces.addresses().map(std::net::IpAddr::from).filter(|own| own.is_ipv6() || !inet6);
@@ -127,7 +127,7 @@ impl Lowering<'_> {
         let state = rule.keep.as_ref().map(|keep| self.state(keep));
         let base = CompiledRule {
             clauses: self.clauses(rule),
-            tag: rule.tag.unwrap_or(0),
+            tag: rule.tag.and_then(|tag| self.names.tags.get(&tag).copied()).unwrap_or(0),
             number: rule.number.into(),
             text: rule.to_string(),
             state,

@@ -17,6 +17,8 @@ pub(super) const ME6: TableId = TableId(1);
 pub(super) struct RuleNames<'a> {
     pub interfaces: &'a Interfaces,
     pub tables: BTreeMap<&'a str, TableId>,
+    /// The bit of each tag.
+    pub tags: BTreeMap<u16, u16>,
 }
 
 /// Tests of which any must pass, or all.
@@ -174,9 +176,15 @@ pub(super) fn option(option: &IpfwOption, names: &RuleNames<'_>) -> Group {
         IpfwOption::DestinationIp(list) => addresses(list, Side::Destination, names),
         IpfwOption::SourcePort(ports) => source_ports(ports),
         IpfwOption::DestinationPort(ports) => destination_ports(ports),
-        IpfwOption::Tagged(tag) => one(Test::Tagged(*tag)),
+        IpfwOption::Tagged(tags) => one(Test::TagBits(tag_bits(tags, names))),
         other => header_option(other),
     }
+}
+
+/// The bits of these tags. Tags that no rule sets have none.
+fn tag_bits(tags: &IpfwPorts, names: &RuleNames<'_>) -> u16 {
+    let bits = tags.iter().flat_map(|(first, last)| names.tags.range(first..=last));
+    bits.fold(0, |all, (_, bit)| all | bit)
 }
 
 fn header_option(option: &IpfwOption) -> Group {

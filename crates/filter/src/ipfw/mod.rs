@@ -21,6 +21,7 @@ mod print;
 mod rule;
 mod rule_size;
 mod script;
+mod tags;
 mod words;
 
 pub use ast::{

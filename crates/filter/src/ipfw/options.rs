@@ -1,7 +1,7 @@
 //! The tests after a rule's addresses.
 
 use super::addresses::{known_protocol, list, plain_numbers, ports, protocol};
-use super::ast::{IpfwInterface, IpfwOption};
+use super::ast::{IpfwInterface, IpfwOption, IpfwPorts};
 use super::codes;
 use super::words::{Parsed, Words};
 
@@ -24,7 +24,7 @@ pub(super) fn option(words: &mut Words<'_>) -> Parsed<IpfwOption> {
         "src-port" => IpfwOption::SourcePort(ports(words)?),
         "dst-port" => IpfwOption::DestinationPort(ports(words)?),
         "proto" => IpfwOption::Protocol(protocol(words)?),
-        "tagged" => IpfwOption::Tagged(tag(words)?),
+        "tagged" => IpfwOption::Tagged(tags(words)?),
         _ => return transport(words, word),
     })
 }
@@ -72,6 +72,12 @@ pub(super) fn tag(words: &mut Words<'_>) -> Parsed<u16> {
         0 => Err(words.error("a tag is a number from 1 to 65534")),
         tag => Ok(tag as u16),
     }
+}
+
+fn tags(words: &mut Words<'_>) -> Parsed<IpfwPorts> {
+    let tags = plain_numbers(words, "tags")?;
+    let are_tags = tags.iter().all(|(first, last)| *first > 0 && *last < u16::MAX);
+    if are_tags { Ok(tags) } else { Err(words.error("tags are numbers from 1 to 65534")) }
 }
 
 pub(super) fn interface(words: &mut Words<'_>) -> Parsed<IpfwInterface> {

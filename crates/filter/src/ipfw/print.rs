@@ -181,7 +181,7 @@ impl Display for IpfwOption {
             IpfwOption::SourcePort(ports) => write!(f, "src-port {}", ranges(ports)),
             IpfwOption::DestinationPort(ports) => write!(f, "dst-port {}", ranges(ports)),
             IpfwOption::Protocol(protocol) => write!(f, "proto {protocol}"),
-            IpfwOption::Tagged(tag) => write!(f, "tagged {tag}"),
+            IpfwOption::Tagged(tags) => write!(f, "tagged {}", ranges(tags)),
             other => header_option(f, other),
         }
     }

@@ -1,5 +1,7 @@
 //! How many tests a rule may stand for.
 
+use std::collections::BTreeMap;
+
 use super::ast::{IpfwInterface, IpfwOption, IpfwRule};
 use super::lower_options::{Group, RuleNames, joined, or_blocks};
 use crate::interfaces::{FilterInterface, Interfaces};
@@ -11,7 +13,7 @@ pub(super) const MOST_TESTS: usize = 16_384;
 /// Whether the rule is within the bound, whatever interfaces there are: those that it names are taken for different ones.
 pub(super) fn is_bounded(rule: &IpfwRule) -> bool {
     let (interfaces, tables) = (named_interfaces(rule), rule.tables().zip((0..).map(TableId)).collect());
-    let names = RuleNames { interfaces: &interfaces, tables };
+    let names = RuleNames { interfaces: &interfaces, tables, tags: BTreeMap::new() };
     let blocks = or_blocks(&rule.body, &names).into_iter();
     blocks.map(tests).try_fold(0, |sum, tests| bounded(sum + tests?)).is_some()
 }

@@ -106,7 +106,8 @@ pub struct Packet {
     pub protocol: u8,
     /// The length that the IP header states, with the header.
     pub length: u16,
-    /// The tag that an earlier rule set, or zero. The caller carries it from the pass in to the pass out.
+    /// The tag that an earlier rule set, or zero; with ipfw the bits of all tags. The caller carries it from the pass in to
+    /// the pass out.
     pub tag: u16,
     pub tos: u8,
     pub ttl: u8,

@@ -9,7 +9,8 @@ pub struct CompiledRule {
     pub action: RuleAction,
     /// Ends the evaluation when it matches (pf). ipfw ignores it.
     pub quick: bool,
-    /// The tag that matching packets get; zero leaves the tag. pf has tags up to [`Self::HIGHEST_TAG`].
+    /// pf: the tag that matching packets get instead of an earlier one, up to [`Self::HIGHEST_TAG`]; zero leaves the tag.
+    /// ipfw: the bits that are set in it.
     pub tag: u16,
     /// Packets with IP options pass by the states that it makes (pf's `allow-opts`).
     pub allows_options: bool,

@@ -70,6 +70,8 @@ pub enum Test {
     /// IPv4 options or IPv6 extension headers.
     Options,
     Tagged(u16),
+    /// Any of these bits of the tag is set: ipfw's tags are bits, because a packet has several.
+    TagBits(u16),
     /// Passes with a probability of this over 2³².
     Probability(u32),
 }

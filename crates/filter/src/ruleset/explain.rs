@@ -68,8 +68,8 @@ fn tried_by_ipfw(rules: &[CompiledRule], packet: &mut Packet, around: Surroundin
     while let Some(rule) = rules.get(index) {
         let mismatch = mismatch(rule, index, packet, around).map(subject);
         tried.push(TriedRule { index, mismatch });
-        if mismatch.is_none() && rule.tag != 0 {
-            packet.tag = rule.tag;
+        if mismatch.is_none() {
+            packet.tag |= rule.tag;
         }
         index = match &rule.action {
             _ if mismatch.is_some() => index + 1,
@@ -107,7 +107,7 @@ fn word(test: &Test) -> &'static str {
         Test::Length(..) => "the length",
         Test::Fragment(_) => "which fragment it is",
         Test::Options => "the options",
-        Test::Tagged(_) => "the tag",
+        Test::Tagged(_) | Test::TagBits(_) => "the tag",
         Test::Probability(_) => "the probability",
     }
 }

@@ -88,9 +88,7 @@ fn step(evaluation: &mut Evaluation<'_>, index: usize, lookups: &mut Lookups) ->
 
 /// Does what the rule says.
 fn act(evaluation: &mut Evaluation<'_>, rule: &CompiledRule, index: usize, by: DecidedBy) -> Step {
-    if rule.tag != 0 {
-        evaluation.packet.tag = rule.tag;
-    }
+    evaluation.packet.tag |= rule.tag;
     match rule.action {
         RuleAction::Count | RuleAction::CheckState(_) => Step::To(index + 1),
         RuleAction::SkipTo(target) => Step::To(target as usize),

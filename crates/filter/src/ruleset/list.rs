@@ -94,7 +94,7 @@ fn is_of_packet(test: &Test) -> bool {
         Test::SourcePort(_) | Test::DestinationPort(_) => false,
         Test::TcpFlags { .. } | Test::TcpAnyFlag(_) | Test::TcpWindow(..) => false,
         Test::TcpSeq(_) | Test::TcpAck(_) | Test::IcmpType(_) | Test::IcmpCode(_) => false,
-        Test::Fragment(_) | Test::Options | Test::Tagged(_) => false,
+        Test::Fragment(_) | Test::Options | Test::Tagged(_) | Test::TagBits(_) => false,
         Test::Tos { .. } | Test::Ttl(..) | Test::Length(..) | Test::Probability(_) => true,
     }
 }

@@ -53,6 +53,7 @@ fn passes(test: &Test, index: usize, packet: &Packet, around: Surroundings<'_>) 
         Test::Fragment(FragmentTest::Later) => matches!(packet.fragment, Fragment::Later { .. }),
         Test::Options => packet.has_options,
         Test::Tagged(tag) => packet.tag == *tag,
+        Test::TagBits(tags) => packet.tag & tags != 0,
         Test::Probability(threshold) => draw(around.draw, index) < *threshold,
         _ => passes_transport(test, packet),
     }

@@ -140,6 +140,35 @@ fn jumps_skip_rules_also_by_way_of_a_state() {
     }
 }
 
+/// ipfw(8): a packet keeps its tags, so that a rule may ask about each of them.
+#[test]
+fn a_packet_has_all_tags_that_rules_gave_it() {
+    let tagging = "add 10 count tag 1 ip from any to any\nadd 20 count tag 65534 udp from any to any in\n\
+                   add 30 count tag 7 ip from 10.0.0.9 to any\n";
+    for (test, matches) in [
+        ("tagged 1", true),
+        ("tagged 65534", true),
+        ("tagged 7", false),
+        ("tagged 2", false),
+        ("tagged 7,1", true),
+        ("tagged 2-7", false),
+        ("tagged 2-7,9-65534", true),
+        ("not tagged 1", false),
+        ("not tagged 7", true),
+        ("tagged 1 tagged 65534", true),
+        ("tagged 1 tagged 7", false),
+    ] {
+        let script =
+            format!("{tagging}add 40 deny ip from any to any {test}\nadd 50 allow ip from any to any\n");
+        let mut firewall = Firewall::new(&script);
+        let mut arriving = packet(Direction::In, 0, (INSIDE, 9), (OUTSIDE, 53));
+        let decision = firewall.set.check(&mut firewall.worker, 0, &mut arriving);
+        assert_eq!(decision.verdict != Verdict::Pass, matches, "{test}");
+        let leaving = Packet { tag: arriving.tag, ..packet(Direction::Out, 1, (INSIDE, 9), (OUTSIDE, 53)) };
+        assert_eq!(firewall.check(leaving).verdict != Verdict::Pass, matches, "{test}, on its way out");
+    }
+}
+
 #[test]
 fn disabled_sets_tables_and_me_are_applied() {
     let script = "table bad add 198.51.100.0/24 7\nadd 5 set 9 allow ip from any to any\nset disable 9\n\

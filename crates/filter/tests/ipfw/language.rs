@@ -128,6 +128,21 @@ fn commands_change_rules_sets_and_tables() {
     assert_eq!(entries, ["192.0.2.0/24 5"]);
 }
 
+#[test]
+fn more_tags_than_a_packet_has_room_for_are_refused() {
+    let rules = |count: u16, test: &str| {
+        let set: String =
+            (1..=count).map(|tag| format!("add count tag {tag} ip from any to any\n")).collect();
+        IpfwConfig::load("f", &format!("{set}add deny ip from any to any tagged {test}\n"))
+    };
+    assert!(rules(16, "1-65534").is_ok() && rules(100, "1,5-7").is_ok());
+    let error = rules(17, "1-65534").unwrap_err().to_string();
+    assert!(error.starts_with("f:18:36: rules set and ask about more than 16 different tags"), "{error}");
+    for tags in ["0", "5,65535", "a", "3-2"] {
+        assert!(rules(1, tags).is_err(), "{tags}");
+    }
+}
+
 /// Each term of several tests may multiply those before it.
 #[test]
 fn or_blocks_cannot_fill_the_memory() {
