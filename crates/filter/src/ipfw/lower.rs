@@ -162,7 +162,7 @@ impl Lowering<'_> {
 
     fn clauses(&self, rule: &IpfwRule) -> Vec<Clause> {
         let blocks = or_blocks(&rule.body, &self.names);
-        let mut clauses: Vec<_> = blocks.into_iter().flat_map(any_of).collect();
+        let mut clauses: Vec<_> = blocks.iter().flat_map(|block| any_of(block)).collect();
         let share = rule.probability.map(|share| (share * 4_294_967_295.0) as u32);
         clauses.extend(
             share.filter(|share| *share < u32::MAX).map(|share| Clause::of(Test::Probability(share))),

@@ -21,21 +21,24 @@ pub(super) struct RuleNames<'a> {
     pub tags: BTreeMap<u16, u16>,
 }
 
-/// Tests of which any must pass, or all.
-pub(super) enum Group {
-    Any(Vec<Test>),
-    All(Vec<Test>),
-}
+/// What a term asks: of each list any test must pass.
+pub(super) struct Group(Vec<Vec<Test>>);
 
 impl Group {
-    pub fn len(&self) -> usize {
-        let (Group::Any(tests) | Group::All(tests)) = self;
-        tests.len()
+    fn any(tests: Vec<Test>) -> Group {
+        Group(vec![tests])
+    }
+
+    fn all(tests: Vec<Test>) -> Group {
+        Group(tests.into_iter().map(|test| vec![test]).collect())
     }
 }
 
-/// The or-blocks of a rule: for each its terms, which are true for those after `not`.
-pub(super) fn or_blocks(body: &IpfwBody, names: &RuleNames<'_>) -> Vec<Vec<(bool, Group)>> {
+/// Each of these lists of literals.
+pub(super) type Lists = Vec<Vec<Literal>>;
+
+/// The or-blocks of a rule: a block holds if all of any of its lists do, where of each list any literal suffices.
+pub(super) fn or_blocks(body: &IpfwBody, names: &RuleNames<'_>) -> Vec<Vec<Lists>> {
     let mut blocks = vec![
         block(&body.protocols, protocol),
         block(&body.source, |list| addresses(list, Side::Source, names)),
@@ -44,49 +47,40 @@ pub(super) fn or_blocks(body: &IpfwBody, names: &RuleNames<'_>) -> Vec<Vec<(bool
         block(&body.destination_ports, destination_ports),
     ];
     blocks.extend(body.options.iter().map(|terms| block(terms, |term| option(term, names))));
-    blocks.retain(|terms| !terms.is_empty());
-    blocks
+    blocks.into_iter().flatten().collect()
 }
 
-fn block<T>(terms: &[IpfwTerm<T>], lower: impl Fn(&T) -> Group) -> Vec<(bool, Group)> {
-    terms.iter().map(|term| (term.negated, lower(&term.value))).collect()
+/// `None` without terms, about which the rule does not ask.
+fn block<T>(terms: &[IpfwTerm<T>], lower: impl Fn(&T) -> Group) -> Option<Vec<Lists>> {
+    let block = || terms.iter().flat_map(|term| lists(term.negated, lower(&term.value))).collect();
+    (!terms.is_empty()).then(block)
 }
 
-/// The clauses that hold if any of the terms does.
-pub(super) fn any_of(terms: Vec<(bool, Group)>) -> Vec<Clause> {
-    terms.into_iter().fold(vec![Clause::default()], joined)
-}
-
-/// The clauses that hold if those before do, or one term more.
-pub(super) fn joined(clauses: Vec<Clause>, (negated, group): (bool, Group)) -> Vec<Clause> {
-    match (group, negated) {
-        (Group::Any(tests), false) | (Group::All(tests), true) => {
-            with_all(clauses, &literals(tests, negated))
-        }
-        (Group::All(tests), false) | (Group::Any(tests), true) => {
-            with_each(&clauses, &literals(tests, negated))
-        }
+/// A term fails if all tests of any list fail.
+fn lists(negated: bool, Group(tests): Group) -> Vec<Lists> {
+    let literals =
+        |tests: Vec<Test>| tests.into_iter().map(|test| Literal { negated, test }).collect::<Vec<_>>();
+    let lists = tests.into_iter().map(literals);
+    if negated {
+        return lists.map(|list| list.into_iter().map(|literal| vec![literal]).collect()).collect();
     }
+    vec![lists.collect()]
 }
 
-fn literals(tests: Vec<Test>, negated: bool) -> Vec<Literal> {
-    tests.into_iter().map(|test| Literal { negated, test }).collect()
+/// The clauses that hold if all of any of the lists do.
+pub(super) fn any_of(block: &[Lists]) -> Vec<Clause> {
+    block.iter().fold(vec![Clause::default()], |clauses, lists| joined(&clauses, lists))
 }
 
-/// Any of the literals suffices: each clause gets all.
-fn with_all(mut clauses: Vec<Clause>, literals: &[Literal]) -> Vec<Clause> {
-    clauses.iter_mut().for_each(|clause| clause.0.extend_from_slice(literals));
-    clauses
-}
-
-/// All literals are needed: a clause for each clause with each of them. A clause that has one of them already stays as it
-/// is, because the others follow from it. So `xmit a or xmit b or xmit c` is `out` and one clause of the interfaces.
-fn with_each(clauses: &[Clause], literals: &[Literal]) -> Vec<Clause> {
-    let with =
-        |clause: &Clause, literal: &Literal| Clause([&clause.0[..], std::slice::from_ref(literal)].concat());
-    let each = |clause: &Clause| match literals.iter().any(|literal| clause.0.contains(literal)) {
+/// The clauses that hold if those before do, or all of the lists: a clause for each clause with each list. A clause that has
+/// one of the lists already stays as it is, because the others follow from it. So `xmit a or xmit b or xmit c` is `out` and
+/// one clause of the interfaces.
+pub(super) fn joined(clauses: &[Clause], lists: &Lists) -> Vec<Clause> {
+    let with = |clause: &Clause, list: &[Literal]| Clause([&clause.0, list].concat());
+    let has = |clause: &Clause, list: &[Literal]| list.iter().all(|literal| clause.0.contains(literal));
+    let each = |clause: &Clause| match lists.iter().any(|list| has(clause, list)) {
         true => vec![clause.clone()],
-        false => literals.iter().map(|literal| with(clause, literal)).collect(),
+        false => lists.iter().map(|list| with(clause, list)).collect(),
     };
     without_implied(clauses.iter().flat_map(each).collect())
 }
@@ -102,22 +96,22 @@ fn without_implied(mut clauses: Vec<Clause>) -> Vec<Clause> {
 
 pub(super) fn protocol(protocol: &IpfwProtocol) -> Group {
     match protocol {
-        IpfwProtocol::Any => Group::All(Vec::new()),
-        IpfwProtocol::Ip4 => Group::Any(vec![Test::Family(Family::Inet)]),
-        IpfwProtocol::Ip6 => Group::Any(vec![Test::Family(Family::Inet6)]),
-        IpfwProtocol::Number(number) => Group::Any(vec![Test::Protocol([*number].into_iter().collect())]),
+        IpfwProtocol::Any => Group::all(Vec::new()),
+        IpfwProtocol::Ip4 => Group::any(vec![Test::Family(Family::Inet)]),
+        IpfwProtocol::Ip6 => Group::any(vec![Test::Family(Family::Inet6)]),
+        IpfwProtocol::Number(number) => Group::any(vec![Test::Protocol([*number].into_iter().collect())]),
     }
 }
 
 pub(super) fn addresses(list: &[IpfwAddress], side: Side, names: &RuleNames<'_>) -> Group {
     if list.contains(&IpfwAddress::Any) {
-        return Group::All(Vec::new());
+        return Group::all(Vec::new());
     }
     let test = |matched| match side {
         Side::Source => Test::Source(matched),
         Side::Destination => Test::Destination(matched),
     };
-    Group::Any(list.iter().flat_map(|item| address(item, names)).map(test).collect())
+    Group::any(list.iter().flat_map(|item| address(item, names)).map(test).collect())
 }
 
 fn address(item: &IpfwAddress, names: &RuleNames<'_>) -> Vec<AddressMatch> {
@@ -151,11 +145,11 @@ fn masked(address: u32, mask: u32) -> AddressMatch {
 }
 
 pub(super) fn source_ports(ports: &IpfwPorts) -> Group {
-    Group::Any(port_ranges(ports).map(Test::SourcePort).collect())
+    Group::any(port_ranges(ports).map(Test::SourcePort).collect())
 }
 
 pub(super) fn destination_ports(ports: &IpfwPorts) -> Group {
-    Group::Any(port_ranges(ports).map(Test::DestinationPort).collect())
+    Group::any(port_ranges(ports).map(Test::DestinationPort).collect())
 }
 
 fn port_ranges(ports: &IpfwPorts) -> impl Iterator<Item = PortRange> {
@@ -163,7 +157,7 @@ fn port_ranges(ports: &IpfwPorts) -> impl Iterator<Item = PortRange> {
 }
 
 pub(super) fn option(option: &IpfwOption, names: &RuleNames<'_>) -> Group {
-    let one = |test| Group::Any(vec![test]);
+    let one = |test| Group::any(vec![test]);
     match option {
         IpfwOption::In => one(Test::Direction(Direction::In)),
         IpfwOption::Out => one(Test::Direction(Direction::Out)),
@@ -188,8 +182,8 @@ fn tag_bits(tags: &IpfwPorts, names: &RuleNames<'_>) -> u16 {
 }
 
 fn header_option(option: &IpfwOption) -> Group {
-    let one = |test| Group::Any(vec![test]);
-    let inet = |test| Group::All(vec![Test::Family(Family::Inet), test]);
+    let one = |test| Group::any(vec![test]);
+    let inet = |test| Group::all(vec![Test::Family(Family::Inet), test]);
     let types = |types: &[u8]| Test::IcmpType(types.iter().copied().collect::<ByteSet>());
     match option {
         IpfwOption::Setup => one(Test::TcpFlags { set: SYN, mask: SYN | ACK }),
@@ -198,23 +192,28 @@ fn header_option(option: &IpfwOption) -> Group {
         IpfwOption::TcpSeq(seq) => one(Test::TcpSeq(*seq)),
         IpfwOption::TcpAck(ack) => one(Test::TcpAck(*ack)),
         IpfwOption::TcpWin(windows) => {
-            Group::Any(windows.iter().map(|(first, last)| Test::TcpWindow(*first, *last)).collect())
+            Group::any(windows.iter().map(|(first, last)| Test::TcpWindow(*first, *last)).collect())
         }
         IpfwOption::IcmpTypes(list) => inet(types(list)),
-        IpfwOption::Icmp6Types(list) => Group::All(vec![Test::Family(Family::Inet6), types(list)]),
+        IpfwOption::Icmp6Types(list) => Group::all(vec![Test::Family(Family::Inet6), types(list)]),
         IpfwOption::IpTos(set, clear) => inet(Test::Tos { value: *set, mask: set | clear }),
         IpfwOption::IpPrecedence(precedence) => inet(Test::Tos { value: precedence << 5, mask: 0xe0 }),
         IpfwOption::Dscp(points) => {
-            Group::Any(points.iter().map(|point| Test::Tos { value: point << 2, mask: 0xfc }).collect())
+            Group::any(points.iter().map(|point| Test::Tos { value: point << 2, mask: 0xfc }).collect())
         }
-        IpfwOption::IpTtl(ttls) => Group::Any(ttls.iter().filter_map(ttl).collect()),
+        IpfwOption::IpTtl(ttls) => inet_any(ttls.iter().filter_map(ttl).collect()),
         IpfwOption::IpLen(lengths) => {
-            Group::Any(lengths.iter().map(|(first, last)| Test::Length(*first, *last)).collect())
+            inet_any(lengths.iter().map(|(first, last)| Test::Length(*first, *last)).collect())
         }
         IpfwOption::IpVersion(4) => one(Test::Family(Family::Inet)),
         IpfwOption::IpVersion(6) => one(Test::Family(Family::Inet6)),
-        _ => Group::Any(Vec::new()),
+        _ => Group::any(Vec::new()),
     }
+}
+
+/// IPv4 packets that pass any of the tests.
+fn inet_any(tests: Vec<Test>) -> Group {
+    Group(vec![vec![Test::Family(Family::Inet)], tests])
 }
 
 fn ttl((first, last): &(u16, u16)) -> Option<Test> {
@@ -225,7 +224,7 @@ fn ttl((first, last): &(u16, u16)) -> Option<Test> {
 /// The interface of the pass, perhaps only in one direction.
 fn of_interface(interface: &IpfwInterface, direction: Option<Direction>, names: &RuleNames<'_>) -> Group {
     let set = (*interface != IpfwInterface::Any).then(|| Test::Interface(numbers(interface, names)));
-    Group::All(set.into_iter().chain(direction.map(Test::Direction)).collect())
+    Group::all(set.into_iter().chain(direction.map(Test::Direction)).collect())
 }
 
 fn numbers(interface: &IpfwInterface, names: &RuleNames<'_>) -> crate::rule::InterfaceSet {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ast::{IpfwInterface, IpfwOption, IpfwRule};
-use super::lower_options::{Group, RuleNames, joined, or_blocks};
+use super::lower_options::{Lists, RuleNames, joined, or_blocks};
 use crate::interfaces::{FilterInterface, Interfaces};
 use crate::rule::{Clause, TableId};
 
@@ -14,16 +14,17 @@ pub(super) const MOST_TESTS: usize = 16_384;
 pub(super) fn is_bounded(rule: &IpfwRule) -> bool {
     let (interfaces, tables) = (named_interfaces(rule), rule.tables().zip((0..).map(TableId)).collect());
     let names = RuleNames { interfaces: &interfaces, tables, tags: BTreeMap::new() };
-    let blocks = or_blocks(&rule.body, &names).into_iter();
-    blocks.map(tests).try_fold(0, |sum, tests| bounded(sum + tests?)).is_some()
+    let blocks = or_blocks(&rule.body, &names);
+    blocks.iter().map(|block| tests(block)).try_fold(0, |sum, tests| bounded(sum + tests?)).is_some()
 }
 
 /// How many tests an or-block stands for; `None` if they are too many.
-fn tests(terms: Vec<(bool, Group)>) -> Option<usize> {
+fn tests(block: &[Lists]) -> Option<usize> {
     let mut clauses = vec![Clause::default()];
-    for term in terms {
-        bounded((count(&clauses) + clauses.len()).saturating_mul(term.1.len()))?;
-        clauses = joined(clauses, term);
+    for lists in block {
+        let own: usize = lists.iter().map(Vec::len).sum();
+        bounded((count(&clauses) * lists.len()).saturating_add(clauses.len() * own))?;
+        clauses = joined(&clauses, lists);
     }
     bounded(count(&clauses))
 }

@@ -140,6 +140,38 @@ fn jumps_skip_rules_also_by_way_of_a_state() {
     }
 }
 
+/// ip_fw2.c tests both "only for IP packets", by which it means IPv4.
+#[test]
+fn lengths_and_ttls_are_those_of_ipv4() {
+    let inet = Packet { length: 60, ttl: 64, ..packet(Direction::In, 0, (INSIDE, 9), (OUTSIDE, 53)) };
+    let ends = (Address(1 << 125 | 1), Address(1 << 125 | 2));
+    let inet6 = Packet { family: Family::Inet6, source: ends.0, destination: ends.1, ..inet };
+    for (options, expected) in [
+        ("iplen 40-60", [true, false]),
+        ("ipttl 64,70", [true, false]),
+        ("ipttl 65", [false, false]),
+        ("not iplen 40-60", [false, true]),
+        ("not ipttl 65", [true, true]),
+        ("{ iplen 50,60 or ipttl 65 }", [true, false]),
+        ("{ iplen 50 or not ipttl 63-64 }", [false, true]),
+        ("frag", [false, false]),
+    ] {
+        let mut firewall = Firewall::new(&format!("add allow ip from any to any {options}"));
+        assert_eq!(
+            [inet, inet6].map(|one| firewall.check(one).verdict == Verdict::Pass),
+            expected,
+            "{options}"
+        );
+    }
+}
+
+#[test]
+fn what_no_address_is_matches_nothing() {
+    let mut firewall = Firewall::new("add allow ip from not any to any");
+    let arriving = packet(Direction::In, 0, (INSIDE, 9), (OUTSIDE, 53));
+    assert_eq!(firewall.check(arriving).verdict, Verdict::Drop(DropReason::Rule));
+}
+
 /// ipfw(8): a packet keeps its tags, so that a rule may ask about each of them.
 #[test]
 fn a_packet_has_all_tags_that_rules_gave_it() {

@@ -84,6 +84,7 @@ fn is_option(option: &IpfwOption, packet: &Packet) -> bool {
         IpfwOption::Xmit(_) => packet.pass.interface == 0 && packet.pass.direction == Direction::Out,
         IpfwOption::Setup => flags.is_some_and(|flags| flags & 0x12 == 2),
         IpfwOption::Established => flags.is_some_and(|flags| flags & 0x14 != 0),
+        IpfwOption::IpTtl(ttls) => ttls.iter().any(|(a, b)| (*a..=*b).contains(&packet.ttl.into())),
         IpfwOption::IpLen(lengths) => lengths.iter().any(|(a, b)| (*a..=*b).contains(&packet.length)),
         IpfwOption::DestinationPort(ports) => is_port(ports, packet.destination_port),
         other => panic!("{other:?}"),
@@ -125,6 +126,7 @@ fn options() -> impl Strategy<Value = String> {
         Just("setup"),
         Just("established"),
         Just("iplen 40-60,80"),
+        Just("ipttl 63-64,70"),
         Just("dst-port 2-3"),
     ];
     let one = terms(one.prop_map(str::to_owned).boxed());
@@ -167,6 +169,7 @@ fn packet() -> impl Strategy<Value = Packet> {
             let end = |last, port| (Address::inet(0x0a00_0000 | if last == 4 { 0xfe } else { last }), port);
             let mut packet = Packet::udp(pass, end(source, from), end(destination, to));
             packet.length = length;
+            packet.ttl = if flags & 1 == 0 { 64 } else { 65 };
             packet.protocol = [UDP, TCP, 47][usize::from(protocol)];
             match packet.protocol {
                 TCP => packet.transport = Transport::Tcp(TcpSegment { flags, ..TcpSegment::default() }),
