@@ -95,6 +95,16 @@ fn antispoof_blocks_addresses_of_an_interface_elsewhere() {
 }
 
 #[test]
+fn rules_of_sctp_have_ports() {
+    prints(
+        "pass in proto { tcp sctp } to port 80",
+        "pass in proto tcp from any to any port = http flags S/SA keep state
+         pass in proto sctp from any to any port = http keep state",
+    );
+    refuses("pass in proto icmp to port 80", &["rules:1:1: port only applies to tcp/udp/sctp", "proto sctp"]);
+}
+
+#[test]
 fn macros_join_with_what_follows_them() {
     prints(
         "net = \"192.0.2\"\nblock from $net.7/32 # host\n",

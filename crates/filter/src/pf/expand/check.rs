@@ -1,7 +1,7 @@
 //! Contradictions in a rule.
 
 use crate::address::Family;
-use crate::packet::protocol::{ICMP, ICMP6, TCP, UDP};
+use crate::packet::protocol::{ICMP, ICMP6, SCTP, TCP, UDP};
 use crate::pf::address::{NumberTest, PfPeer};
 use crate::pf::error::{PfError, PfResult};
 use crate::pf::pool::PoolPorts;
@@ -41,13 +41,15 @@ fn has_ports(rule: &PfRule) -> bool {
 }
 
 fn is_port_protocol(protocol: Option<u8>) -> bool {
-    matches!(protocol, Some(TCP | UDP))
+    matches!(protocol, Some(TCP | UDP | SCTP))
 }
 
 fn ports(rule: &PfRule) -> Option<Problem> {
     let allowed = !has_ports(rule) || is_port_protocol(rule.protocol);
-    (!allowed)
-        .then_some(("port only applies to tcp/udp", "write 'proto tcp', 'proto udp' or 'proto { tcp, udp }'"))
+    (!allowed).then_some((
+        "port only applies to tcp/udp/sctp",
+        "write 'proto tcp', 'proto udp', 'proto sctp' or 'proto { tcp, udp }'",
+    ))
 }
 
 fn icmp(rule: &PfRule) -> Option<Problem> {
