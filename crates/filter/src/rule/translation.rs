@@ -21,7 +21,7 @@ pub struct Translation {
 /// The addresses to choose from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressPool {
-    /// Ranges, both ends included. Those of the packet's family count.
+    /// Ranges, both ends included. Those of the packet's family count; without one the packet is dropped.
     pub ranges: Vec<(Address, Address)>,
     pub order: PoolOrder,
 }

@@ -89,8 +89,6 @@ pub enum CompileError {
     UnknownTimeouts { rule: usize, timeouts: u16 },
     #[error("rule {rule}: it skips to rule {target}, which is not a later one")]
     SkipsBack { rule: usize, target: u32 },
-    #[error("rule {rule}: a pool without addresses; name at least one")]
-    EmptyPool { rule: usize },
     #[error("rule {rule}: the tag {tag}; pf's states have room for tags up to {}", CompiledRule::HIGHEST_TAG)]
     TagTooLarge { rule: usize, tag: u16 },
     #[error("the rule set has no timeouts; the first of them are the default")]
@@ -276,7 +274,6 @@ fn check_rule(parts: &RuleSetParts, rule: usize, compiled: &CompiledRule) -> Res
         RuleAction::SkipTo(target) if *target as usize <= rule => {
             Err(CompileError::SkipsBack { rule, target: *target })
         }
-        RuleAction::Translate(to) if to.pool.ranges.is_empty() => Err(CompileError::EmptyPool { rule }),
         _ => Ok(()),
     }
 }

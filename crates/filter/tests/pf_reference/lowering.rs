@@ -1,9 +1,10 @@
 //! What rule sets become beyond the verdicts of filter rules: states, translations, options and refusals.
 
+use fullview_filter::interfaces::FilterInterface;
 use fullview_filter::packet::{Direction, Packet, Pass};
 use fullview_filter::pf::lower::lower;
 use fullview_filter::rule::Side;
-use fullview_filter::verdict::{Rewrite, Verdict};
+use fullview_filter::verdict::{DropReason, Rewrite, Verdict};
 
 use crate::{address, decide, interfaces, lowered, read};
 
@@ -60,6 +61,21 @@ fn a_network_as_pool_stands_for_its_first_address_unless_told_how_to_choose() {
     assert!((1..50).all(|port| chosen("192.0.2.0/24", port) == address("192.0.2.0")));
     let two = [address("192.0.2.7"), address("192.0.2.9")];
     assert!((1..50).all(|port| two.contains(&chosen("{ 192.0.2.7, 192.0.2.9 }", port))));
+}
+
+#[test]
+fn a_pool_drops_packets_while_its_interface_has_no_address() {
+    let out = packet(Direction::Out, ("10.0.0.2", 5000), ("198.51.100.1", 53));
+    let config = read(&[("rules", "nat on em0 inet from any to any -> (em7)")]);
+    let decided = |addresses: &[&str]| {
+        let mut interfaces = interfaces();
+        let addresses = addresses.iter().map(|own| (address(own), 24)).collect();
+        let em7 = FilterInterface { name: "em7".to_owned(), number: 7, groups: Vec::new(), addresses };
+        interfaces.0.push(em7);
+        decide(&lower(&config, &interfaces).unwrap(), &out).0.verdict
+    };
+    assert_eq!(decided(&[]), Verdict::Drop(DropReason::NoPort));
+    assert!(matches!(decided(&["192.0.2.9"]), Verdict::Translate(_)));
 }
 
 #[test]

@@ -111,17 +111,11 @@ fn bitmask(pool: AddressPool) -> AddressPool {
     AddressPool { order: PoolOrder::Bitmask, ..pool }
 }
 
+/// The addresses of a pool. An interface may have none yet: then the packets of the rule are dropped.
 fn addresses(rule: &PfRule, pool: &PfPool, names: &PfNames) -> PfResult<AddressPool> {
     let mut ranges = Vec::new();
     for address in &pool.addresses {
         ranges.extend(range(rule, address, names)?);
-    }
-    if ranges.is_empty() {
-        return Err(PfError::invalid(
-            &rule.position,
-            "the pool has no address now",
-            "give the interface an address first",
-        ));
     }
     support::pool(rule, pool)?;
     Ok(AddressPool { ranges, order: order(pool) })
