@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use fullview_filter::ipfw::IpfwConfig;
+use fullview_filter::ipfw::{IpfwConfig, missing_nats};
 use fullview_filter::pf::config::PfConfig;
 use fullview_filter::pf::files::FileSystem;
 use fullview_filter::pf::host::HostFacts;
@@ -33,7 +33,8 @@ fn check_ipfw(args: &FilterCheckArgs, facts: &HostFacts) -> anyhow::Result<Exit>
     RuleSet::new(config.lower(&interfaces))?;
     let at = |(number, interface)| (format!("{file}: rule {number}"), interface);
     interfaces.unknown(config.named_interfaces().map(at)).iter().for_each(warn);
-    config.missing_nats(&interfaces).for_each(|missing| warn(&format!("{file}: {missing}")));
+    let missing = missing_nats(&config, &interfaces);
+    missing.iter().for_each(|missing| warn(&format!("{file}: {missing}")));
     let mut out = stdout();
     match args.verbose {
         true => write!(out, "{config}")?,

@@ -1,6 +1,6 @@
 //! Rules of `nat` that cannot translate.
 
-use super::ast::IpfwAction;
+use super::ast::{IpfwAction, IpfwRule};
 use super::config::IpfwConfig;
 use super::lower_nat::own_address;
 use crate::interfaces::Interfaces;
@@ -18,20 +18,19 @@ pub enum MissingNat {
     NoAddress { rule: u16, instance: u16, interface: String },
 }
 
-impl IpfwConfig {
-    /// The rules of `nat` that drop their packets, with the interfaces as they are now.
-    pub fn missing_nats(&self, interfaces: &Interfaces) -> impl Iterator<Item = MissingNat> {
-        self.enabled_rules().filter_map(|rule| match rule.action {
-            IpfwAction::Nat(instance) => self.missing_nat(rule.number, instance, interfaces),
-            _ => None,
-        })
-    }
+/// The rules of `nat` that drop their packets, with the interfaces as they are now.
+pub fn missing_nats(config: &IpfwConfig, interfaces: &Interfaces) -> Vec<MissingNat> {
+    let missing = |rule: &IpfwRule| match rule.action {
+        IpfwAction::Nat(instance) => missing_nat(config, rule.number, instance, interfaces),
+        _ => None,
+    };
+    config.enabled_rules().filter_map(missing).collect()
+}
 
-    fn missing_nat(&self, rule: u16, instance: u16, interfaces: &Interfaces) -> Option<MissingNat> {
-        let Some(nat) = self.nats.get(&instance) else {
-            return Some(MissingNat::NoInstance { rule, instance });
-        };
-        let interface = nat.interface.clone().filter(|_| own_address(nat, interfaces).is_none())?;
-        Some(MissingNat::NoAddress { rule, instance, interface })
-    }
+fn missing_nat(config: &IpfwConfig, rule: u16, instance: u16, interfaces: &Interfaces) -> Option<MissingNat> {
+    let Some(nat) = config.nats.get(&instance) else {
+        return Some(MissingNat::NoInstance { rule, instance });
+    };
+    let interface = nat.interface.clone().filter(|_| own_address(nat, interfaces).is_none())?;
+    Some(MissingNat::NoAddress { rule, instance, interface })
 }

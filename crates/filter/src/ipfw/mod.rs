@@ -30,4 +30,4 @@ pub use ast::{
 };
 pub use config::{IpfwConfig, IpfwTable, NatInstance, NatRedirect};
 pub use error::IpfwError;
-pub use missing_nat::MissingNat;
+pub use missing_nat::{MissingNat, missing_nats};

@@ -1,6 +1,6 @@
 use fullview_filter::address::{Address, Family};
 use fullview_filter::interfaces::{FilterInterface, Interfaces};
-use fullview_filter::ipfw::IpfwConfig;
+use fullview_filter::ipfw::{IpfwConfig, missing_nats};
 use fullview_filter::packet::protocol::tcp::{ACK, FIN, SYN};
 use fullview_filter::packet::protocol::{TCP, UDP};
 use fullview_filter::packet::{Direction, Fragment, Packet, Pass, TcpSegment, Transport};
@@ -290,12 +290,12 @@ fn nat_drops_what_it_has_no_instance_or_address_for() {
             assert_eq!(firewall.check(Packet { protocol: TCP, ..packet }).verdict, Verdict::Pass);
         }
         let config = IpfwConfig::load("f", &script).unwrap();
-        let warnings: Vec<_> = config.missing_nats(&interfaces()).map(|found| found.to_string()).collect();
+        let warnings: Vec<_> = missing_nats(&config, &interfaces()).iter().map(ToString::to_string).collect();
         assert!(warnings.len() == 1 && warnings[0].starts_with("rule 50: "), "{warnings:?}");
         assert!(warnings[0].contains(missing), "{warnings:?}");
     }
     let whole = IpfwConfig::load("f", "nat 1 config if wan0\nadd nat 1 ip from any to any\n").unwrap();
-    assert_eq!(whole.missing_nats(&interfaces()).next(), None);
+    assert_eq!(missing_nats(&whole, &interfaces()), []);
 }
 
 #[test]
