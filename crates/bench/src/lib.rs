@@ -1,6 +1,7 @@
 //! What the lab measures on this machine: subjects, the traffic they get, and the test beds they run in.
 
 pub mod calibration;
+pub mod core_clock;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod device_bed;
 pub mod error;

@@ -93,7 +93,7 @@ pub struct Slice {
     /// The time it took.
     pub time: Duration,
     /// The part of that time in which the thread did not have its core, so that nothing could be counted. Zero where the
-    /// load goes on meanwhile, as a paced one does.
+    /// load goes on meanwhile, as that of another core or host does.
     pub lost_core: Duration,
 }
 

@@ -5,10 +5,11 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use fullview_bench::core_clock::CoreClock;
 use fullview_bench::error::BenchError;
 use fullview_bench::placement::{Placement, Role};
 use fullview_bench::settings::{TableSettings, TrafficSettings};
-use fullview_bench::subject::arms::{ArmPanel, CoreClock, PanelArm, PanelMember, turn};
+use fullview_bench::subject::arms::{ArmPanel, PanelArm, PanelMember, turn};
 use fullview_bench::traffic::check::Passage;
 use fullview_bench::traffic::flow::FlowSet;
 use fullview_bench::traffic::frame::FrameSize;

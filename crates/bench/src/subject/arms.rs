@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fullview_lab::{Arm, Findings, Panel, Slice, SliceLimits, SubjectError, Validity, Verified};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::BenchError;
 use crate::traffic::frame::Headers;
@@ -104,29 +103,6 @@ impl Panel for ArmPanel<'_> {
     }
 }
 
-/// The processor time of a thread from a moment on.
-pub struct CoreClock {
-    at_start: Duration,
-}
-
-impl CoreClock {
-    /// Starts now, in the calling thread.
-    pub fn start() -> Self {
-        CoreClock { at_start: thread_time() }
-    }
-
-    /// The part of `elapsed`, the time since the start by the clock on the wall, in which the thread did not have its
-    /// core. What passes between the readings of the two clocks is not part of it.
-    pub fn lost_of(&self, elapsed: Duration) -> Duration {
-        elapsed.saturating_sub(thread_time().saturating_sub(self.at_start))
-    }
-}
-
-fn thread_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
 /// One turn of a router on a bed: a lead-in, and what counts.
 pub fn turn<A: Headers, R: Router>(
     bed: &mut Bed<'_>,
@@ -137,9 +113,7 @@ pub fn turn<A: Headers, R: Router>(
     if !lead_in.is_zero() {
         bed.run(flight, router, lead_in);
     }
-    let clock = CoreClock::start();
-    let Lap { offered, received, time, .. } = bed.run(flight, router, length);
-    let lost_core = if flight.is_paced() { Duration::ZERO } else { clock.lost_of(time) };
+    let Lap { offered, received, time, lost_core, .. } = bed.run(flight, router, length);
     Slice { counted: received, offered, time, lost_core }
 }
 

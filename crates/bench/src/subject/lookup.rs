@@ -4,13 +4,14 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::core_clock::CoreClock;
 use crate::error::{self, BenchError, require};
 use crate::placement::Role;
 use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Verified};
 use fullview_table::fib::Fib;
 use fullview_table::{Address, NextHop};
 
-use super::arms::{CoreClock, PanelArm, PanelMember};
+use super::arms::{PanelArm, PanelMember};
 use super::cores::Cores;
 use super::family::BenchFamily;
 use super::inputs::{Inputs, KEYS};

@@ -11,11 +11,12 @@ use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Validity, Verifie
 use fullview_table::fib::framework::{self, Attachment, Event, Origin, Reader, TableEvent};
 use fullview_table::{Address, Change, Rib, probe};
 
-use super::arms::{CoreClock, PanelArm, PanelMember};
+use super::arms::{PanelArm, PanelMember};
 use super::cores::Cores;
 use super::family::BenchFamily;
 use super::inputs::Inputs;
 use super::lookup::{BUILD_MS, BYTES};
+use crate::core_clock::CoreClock;
 use crate::error::{BenchError, check};
 use crate::settings::Settings;
 use crate::workload::changes::{self, ChangeStream};

@@ -58,6 +58,16 @@ impl Pace {
         Duration::from_nanos(nanos as u64)
     }
 
+    /// What a stretch of the schedule offered, and how long it was, if the last look at the clock was at `looked` and the
+    /// last burst ended at `now`. A generator that sent all that was due keeps its rate to the packet: the stretch ends
+    /// when the next packet is due. One that is behind had the whole time, and what was due in it is offered.
+    pub fn ended(&self, looked: Duration, now: Duration) -> (u64, Duration) {
+        match self.sent < self.scheduled(looked) {
+            true => (self.scheduled(now), now),
+            false => (self.sent, now.min(self.time_of(self.sent))),
+        }
+    }
+
     /// The longest any packet was sent after its time: a lag beyond a few bursts means that the rate was not kept.
     pub fn max_lag(&self) -> Duration {
         self.max_lag

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fullview_bench::placement::{Placement, PlacementError, Role};
 use fullview_bench::traffic::flow::FlowSet;
@@ -204,7 +204,8 @@ fn a_router_that_is_too_slow_for_its_load_shows_it_as_packets_not_received() {
     struct Slow<'r>(Plain<'r, u32>);
     impl Router for Slow<'_> {
         fn route<'a>(&mut self, burst: &mut Burst<'a>, out: &mut [Burst<'a>], dropped: &mut Burst<'a>) {
-            std::thread::sleep(Duration::from_millis(1));
+            let started = Instant::now();
+            while started.elapsed() < Duration::from_millis(1) {}
             self.0.route(burst, out, dropped);
         }
     }

@@ -55,7 +55,7 @@ pub fn findings(result: &LoadResult, events: &[String]) -> Findings {
     }
 }
 
-/// Whether a control sends what is due, slice by slice. Other work on its core puts single slices behind; a generator that
+/// Whether a control sends what is due, slice by slice. A disturbance puts single slices behind; a generator that
 /// is too slow is behind in most of them.
 #[derive(Default)]
 pub struct OfferedLoad {
