@@ -101,8 +101,8 @@ pub struct BenchArgs {
 
 Exit codes:
   0    measured
-  3    measured, but with too few valid blocks to tell whether two copies differ
-  5    two copies differ: this machine or set-up cannot be trusted today
+  3    measured, but with too few valid blocks to tell whether a copy differs from the first one
+  5    a copy differs from the first one: this machine or set-up cannot be trusted today
 
 Example:
   fullview aa experiments/full-view.toml"

@@ -76,7 +76,7 @@ fn looks(experiment: &Experiment<Settings>, noise: &Noise) -> Vec<ForecastLook> 
 
 fn json(experiment: &Experiment<Settings>, noise: &Noise, looks: &[ForecastLook]) -> anyhow::Result<()> {
     let document = AaDocument {
-        schema: 1,
+        schema: 2,
         title: &experiment.title,
         untrusted: noise.is_untrusted(),
         judged: noise.is_judged(),
@@ -103,7 +103,11 @@ fn print(experiment: &Experiment<Settings>, noise: &Noise, looks: &[ForecastLook
         POWER * 100.0
     )?;
     if noise.is_untrusted() {
-        writeln!(out, "this machine or set-up cannot be trusted today: copies of one variant differ")?;
+        let differing = noise_table::differing(noise);
+        writeln!(
+            out,
+            "this machine or set-up cannot be trusted today: copies of one variant differ: {differing}"
+        )?;
     }
     if !noise.is_judged() {
         writeln!(out, "whether copies of one variant differ is not known: too few blocks are valid")?;

@@ -21,6 +21,17 @@ pub fn families(noise: &Noise, looks: &[ForecastLook]) -> Vec<String> {
     noise.families.iter().map(of_family).collect()
 }
 
+/// Which copies differ from the baseline, and by how much.
+pub fn differing(noise: &Noise) -> String {
+    let percent = |ratio: f64| format!("{:+.2} %", ratio * 100.0);
+    let differing = noise.differing().map(|(family, name, judgement)| {
+        let [estimate, low, high] =
+            [judgement.effect.estimate, judgement.effect.low, judgement.effect.high].map(percent);
+        format!("{name} by {estimate} ({low} to {high}) in {}", family.title)
+    });
+    differing.collect::<Vec<_>>().join(", ")
+}
+
 /// The looks without anything that is seen.
 pub fn times(looks: &[ForecastLook]) -> String {
     let mut lines = comfy_table::Table::new();

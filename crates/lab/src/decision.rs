@@ -72,7 +72,7 @@ fn declared<S>(experiment: &Experiment<S>) -> Vec<(usize, Comparison)> {
 
 /// The observations of two members in the panels in which both took turns. A panel of these that has no ratio, because
 /// nothing came out of a member for too long, has a NaN: left out, it would be by its own value.
-fn observed(panels: &[PanelObservation], member: usize, against: usize) -> Observed {
+pub(crate) fn observed(panels: &[PanelObservation], member: usize, against: usize) -> Observed {
     let measured: Vec<&PanelObservation> =
         panels.iter().filter(|panel| panel.has(member) && panel.has(against)).collect();
     let subtracts = measured.iter().any(|panel| panel.subtracts());

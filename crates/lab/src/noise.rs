@@ -8,14 +8,14 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::campaign::{Campaign, Measurements};
-use crate::decision::Decision;
+use crate::decision::{looks, observed};
 use crate::error::{ArchiveError, LabError};
 use crate::experiment::{Experiment, Runs, Settings, Variant, Window};
 use crate::host::Provenance;
 use crate::observations::{Observations, PanelObservation};
 use crate::record::PanelRecord;
 use crate::settings::{MergedSettings, merged};
-use crate::stats::{CopyJudgement, Description};
+use crate::stats::{CopyJudgement, Description, judge_copy};
 
 /// What a campaign shows about its machine.
 #[derive(Debug, Clone, Serialize)]
@@ -65,8 +65,18 @@ pub struct FamilyNoise {
     pub arms: usize,
     /// The controls among them.
     pub controls: usize,
-    /// The difference between the baseline and its hidden copy.
-    pub copy: Option<CopyJudgement>,
+    /// The members that are equal to the baseline, the hidden copy last.
+    pub copies: Vec<EqualMember>,
+}
+
+/// A member with the settings of the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EqualMember {
+    /// Name of the variant, or "hidden copy".
+    pub name: String,
+    /// Its difference from the baseline, which should be zero. Its interval is simultaneous with those of all other equal
+    /// members in all families. `None` if too few of its blocks are valid.
+    pub judgement: Option<CopyJudgement>,
 }
 
 /// The standard deviation of block observations: logarithms of ratios.
@@ -113,7 +123,7 @@ impl Noise {
         };
         let experiment = &campaign.experiment;
         let observations = Observations::of(experiment, panels, folder)?;
-        let copies = Decision::of(experiment, only_look(experiment, &observations), &observations).copies;
+        let copies = equal_members(experiment, &observations);
         let records: Vec<&PanelRecord> = panels.iter().map(|panel| &panel.record).collect();
         let pairs = pairs(experiment);
         let families = experiment.families.iter().enumerate().map(|(index, family)| {
@@ -121,7 +131,7 @@ impl Noise {
                 records.iter().copied().filter(|record| record.family == family.name).collect();
             let mut noise = FamilyNoise::of(&records, observations.family(index), &pairs);
             (noise.family, noise.title) = (family.name.clone(), family.title.clone());
-            noise.copy = copies[index];
+            noise.copies = copies[index].clone();
             noise
         });
         let families: Vec<FamilyNoise> = families.collect();
@@ -136,14 +146,22 @@ impl Noise {
         })
     }
 
-    /// Whether the hidden copy differed from the baseline in some family: then the figures are not to be trusted.
+    /// Whether a member that is equal to the baseline differed from it: then the figures are not to be trusted.
     pub fn is_untrusted(&self) -> bool {
-        self.families.iter().any(|family| family.copy.is_some_and(|copy| copy.differs))
+        self.differing().next().is_some()
     }
 
-    /// Whether it is known in every family if the hidden copy differed.
+    /// The members that are equal to the baseline and differed from it, each with its family.
+    pub fn differing(&self) -> impl Iterator<Item = (&FamilyNoise, &str, CopyJudgement)> {
+        let judged = self.families.iter().flat_map(|family| {
+            family.copies.iter().filter_map(move |copy| Some((family, &*copy.name, copy.judgement?)))
+        });
+        judged.filter(|(_, _, judgement)| judgement.differs)
+    }
+
+    /// Whether it is known of every equal member if it differed.
     pub fn is_judged(&self) -> bool {
-        self.families.iter().all(|family| family.copy.is_some())
+        self.families.iter().flat_map(|family| &family.copies).all(|copy| copy.judgement.is_some())
     }
 
     /// Why this noise says nothing about an experiment on this machine; empty if it does. The settings `except` may differ.
@@ -164,7 +182,28 @@ impl Noise {
     }
 }
 
-/// When the hidden copy is judged. A campaign of copies has one look: at all of its blocks, of which some may not be valid.
+/// The members of each family that are equal to the baseline: in a campaign of copies all others, else the hidden copy. All
+/// of them in all families are judged together.
+fn equal_members(experiment: &Experiment<toml::Table>, observations: &Observations) -> Vec<Vec<EqualMember>> {
+    let (baseline, hidden) = (experiment.baseline(), experiment.variants.len());
+    let first = if is_of_copies(experiment) { 0 } else { hidden };
+    let members: Vec<usize> = (first..=hidden).filter(|member| *member != baseline).collect();
+    let families = 0..experiment.families.len();
+    let ratios = families.flat_map(|family| {
+        members.iter().map(move |member| observed(observations.family(family), *member, baseline).whole)
+    });
+    let ratios: Vec<Vec<f64>> = ratios.collect();
+    let judged = judge_copy(&ratios, &looks(only_look(experiment, observations)));
+    let name = |member: usize| experiment.variants.get(member).map_or("hidden copy", |variant| &variant.name);
+    let of_family = |judged: &[Option<CopyJudgement>]| {
+        let each = members.iter().zip(judged);
+        each.map(|(member, judgement)| EqualMember { name: name(*member).into(), judgement: *judgement })
+            .collect()
+    };
+    judged.chunks(members.len()).map(of_family).collect()
+}
+
+/// When the copies are judged. A campaign of copies has one look: at all of its blocks, of which some may not be valid.
 fn only_look(experiment: &Experiment<toml::Table>, observations: &Observations) -> u32 {
     const FEWEST: usize = 2;
     let valid = (0..experiment.families.len()).map(|family| observations.family(family).len());
@@ -218,7 +257,7 @@ impl FamilyNoise {
             panel_seconds: Description::of(&seconds).map_or(0.0, |seconds| seconds.mean),
             arms: controls + members,
             controls,
-            copy: None,
+            copies: Vec::new(),
         }
     }
 }

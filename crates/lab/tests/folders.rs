@@ -338,6 +338,31 @@ fn a_campaign_of_copies_shows_the_noise_that_there_is() {
     assert_eq!(noise.unfit_for(&longer, &[]), ["another [window]"]);
 }
 
+/// The second copy is slower by a fifth, and its record says that it has the settings of the others.
+#[test]
+fn a_copy_that_differs_from_the_first_one_is_found_wherever_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut copies = copies_of_baseline(&parse(EXPERIMENT), 3, 10);
+    for (variant, own_ns) in copies.variants.iter_mut().zip([10.0, 15.0, 10.0]) {
+        variant.set.own_ns = Some(own_ns);
+    }
+    let bench = &mut SimulatedBench { speed: 1.0, block_noise: 0.01 };
+    let folder = measure(&copies, bench, &dir.path().join("copies"));
+    let campaign = folder.join("campaign.toml");
+    let text = std::fs::read_to_string(&campaign).unwrap();
+    std::fs::write(&campaign, text.replace("own_ns = 15.0", "own_ns = 10.0")).unwrap();
+    let noise = Noise::of(&folder).unwrap();
+    assert!(noise.of_copies && noise.is_untrusted() && noise.is_judged());
+    let differing: Vec<(&str, &str)> =
+        noise.differing().map(|(family, name, _)| (&*family.title, name)).collect();
+    assert_eq!(differing, [("IPv4", "copy-2"), ("IPv6", "copy-2")]);
+    let names = noise.families[0].copies.iter().map(|copy| &*copy.name);
+    assert_eq!(names.collect::<Vec<_>>(), ["copy-2", "copy-3", "hidden copy"]);
+    // Three members in two families share the error rate of the only look, which spends half of it.
+    let alone = noise.families[0].copies[2].judgement.unwrap();
+    assert_eq!((alone.look.number, alone.look.blocks), (1, 10));
+}
+
 /// One of ten panels does not count, so that the look at ten blocks never comes; the copy is judged all the same.
 #[test]
 fn the_copy_is_judged_by_the_blocks_that_are_valid() {
