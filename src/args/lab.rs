@@ -56,8 +56,8 @@ Exit codes:
   0    measured and judged
   2    wrong arguments or bad input: the message names the file, the line and how to fix it
   3    measured, but with too few valid blocks to judge every comparison
-  4    with --gate: some variant is worse than its baseline, or than the other build's
-  5    with --gate: the baseline and its copy differ, so that this machine or set-up cannot be
+  4    with --gate: some variant is worse than its baseline, or than the other build's (goes before 3)
+  5    with --gate (goes before 3 and 4): the baseline and its copy differ, so that this machine or set-up cannot be
        trusted today; without --gate the first line of the answer says so
   130  interrupted; what was measured is kept, --resume goes on
 
@@ -194,8 +194,8 @@ Exit codes:
   0    compared
   2    not two results folders, or not of one question: the message says in what they differ
   3    some variant has too few valid blocks to be judged
-  4    with --gate: some variant is worse in AFTER
-  5    with --gate: one of the campaigns cannot be trusted
+  4    with --gate: some variant is worse in AFTER (goes before 3)
+  5    with --gate (goes before 3 and 4): one of the campaigns cannot be trusted
 
 Example:
   fullview compare results/monday results/tuesday"

@@ -12,19 +12,20 @@ use crate::command::output::stdout;
 pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     let compared = compare(&args.before, &args.after)?;
     let written = if args.json { json(&compared) } else { print(&compared) };
-    shown(written, exit(&compared, args.gate))
+    let verdicts: Vec<Option<Verdict>> = compared.cells.iter().map(|cell| cell.verdict).collect();
+    shown(written, exit(is_trusted(&compared), &verdicts, args.gate))
 }
 
 fn json(compared: &FolderComparison) -> anyhow::Result<()> {
     Ok(writeln!(stdout(), "{}", serde_json::to_string_pretty(compared)?)?)
 }
 
-fn exit(compared: &FolderComparison, gate: bool) -> Exit {
-    let verdicts = || compared.cells.iter().map(|cell| cell.verdict);
+/// The code for verdicts, of which those that are `None` could not be given.
+fn exit(is_trusted: bool, verdicts: &[Option<Verdict>], gate: bool) -> Exit {
     match () {
-        () if gate && !is_trusted(compared) => Exit::Untrusted,
-        () if verdicts().any(|verdict| verdict.is_none()) => Exit::Invalid,
-        () if gate && verdicts().any(|verdict| verdict == Some(Verdict::Worse)) => Exit::Worse,
+        () if gate && !is_trusted => Exit::Untrusted,
+        () if gate && verdicts.contains(&Some(Verdict::Worse)) => Exit::Worse,
+        () if verdicts.contains(&None) => Exit::Invalid,
         () => Exit::Done,
     }
 }
@@ -68,4 +69,16 @@ fn line(cell: &ComparedCell) -> String {
 /// A relative difference as a factor with its interval.
 fn times(effect: &Effect) -> String {
     format!("{:.3} × ({:.3}–{:.3})", 1.0 + effect.estimate, 1.0 + effect.low, 1.0 + effect.high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_that_is_worse_is_not_hidden_by_one_that_was_not_judged() {
+        let verdicts = [None, Some(Verdict::Worse), Some(Verdict::Better)];
+        assert_eq!([exit(true, &verdicts, true), exit(true, &verdicts, false)], [Exit::Worse, Exit::Invalid]);
+        assert_eq!(exit(false, &verdicts, true), Exit::Untrusted);
+    }
 }

@@ -49,8 +49,21 @@ fn exit(status: ReportStatus, gate: bool) -> Exit {
         ReportStatus { untrusted: true, .. } | ReportStatus { trust_unknown: true, .. } if gate => {
             Exit::Untrusted
         }
-        ReportStatus { incomplete: true, .. } => Exit::Invalid,
         ReportStatus { worse: true, .. } if gate => Exit::Worse,
+        ReportStatus { incomplete: true, .. } => Exit::Invalid,
         _ => Exit::Done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_that_is_worse_is_not_hidden_by_one_that_was_not_judged() {
+        let status = ReportStatus { worse: true, incomplete: true, ..ReportStatus::default() };
+        assert_eq!([exit(status, true), exit(status, false)], [Exit::Worse, Exit::Invalid]);
+        let untrusted = ReportStatus { untrusted: true, ..status };
+        assert_eq!([exit(untrusted, true), exit(untrusted, false)], [Exit::Untrusted, Exit::Invalid]);
     }
 }
