@@ -1,21 +1,17 @@
 //! `fullview table calibrate`: measures every algorithm on this machine, and writes the preferences that follow.
 
-use std::fs::Permissions;
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::io::Write;
 
 use anyhow::Context;
 use comfy_table::presets::NOTHING;
 use fullview_bench::placement::{Placement, Role};
 use fullview_lab::host::Provenance;
 use fullview_table::Family;
-use tempfile::{Builder, NamedTempFile};
 use toml::Spanned;
 
 use super::Exit;
 use crate::args::CalibrateArgs;
-use crate::command::output::stdout;
+use crate::command::output::{beside, stdout};
 use fullview_bench::calibration::{self, Calibrated, Cost, Effort, FORMULA, Row};
 use fullview_bench::subject::core_share::CoreShare;
 use fullview_router::log;
@@ -43,12 +39,6 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     print::<u128>(&inet6)?;
     warn(args.smoke, share);
     Ok(Exit::Done)
-}
-
-/// Makes a temporary file in the same folder, so that it can replace the other file in one step.
-fn beside(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Builder::new().permissions(Permissions::from_mode(0o644)).tempfile_in(folder)
 }
 
 fn file(inet: &[Row], inet6: &[Row], smoke: bool, core_share: f64) -> PreferencesFile {

@@ -1,6 +1,5 @@
 //! `fullview table`: loads, converts, checks or generates routing tables.
 
-use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::time::Instant;
@@ -18,7 +17,7 @@ use serde_json::json;
 
 use super::{BadInput, Exit};
 use crate::args::{ConvertArgs, Feed, Format, NumbersAs, ShowArgs, SynthesizeArgs, TableCommand, VerifyArgs};
-use crate::command::output::stdout;
+use crate::command::output::{replace, stdout};
 use fullview_router::feed::load_feed;
 use fullview_router::progress;
 
@@ -135,11 +134,8 @@ fn synthesize(args: &SynthesizeArgs) -> anyhow::Result<Exit> {
 fn write_to(output: Option<&Path>, table: &Table, dialect: Dialect) -> anyhow::Result<Exit> {
     match output {
         None => flushed(BufWriter::new(stdout()), table, dialect)?,
-        Some(path) => {
-            let file = File::create(path).with_context(|| format!("{}: cannot write", path.display()))?;
-            flushed(BufWriter::new(file), table, dialect)
-                .with_context(|| format!("{}: cannot write", path.display()))?;
-        }
+        Some(path) => replace(path, |out| flushed(out, table, dialect))
+            .with_context(|| format!("{}: cannot write", path.display()))?,
     }
     Ok(Exit::Done)
 }

@@ -508,3 +508,36 @@ fn a_standard_output_that_is_full_is_named() {
         assert!(ran.status.code() == Some(1) && said.contains("standard output: cannot write"), "{said}");
     }
 }
+
+/// A limit of the file's size stands for a full disk.
+#[test]
+fn a_table_that_cannot_be_written_as_a_whole_leaves_the_one_before() {
+    let dir = TempDir::new().unwrap();
+    let output = dir.path().join("table.txt");
+    fs::write(&output, "192.0.2.0/24 1\n").unwrap();
+    let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" table synthesize --inet 20000 --output \"$1\"";
+    let mut shell = assert_cmd::Command::new("sh");
+    shell.args(["-c", limited]).arg(assert_cmd::cargo::cargo_bin("fullview")).arg(&output);
+    let ended = shell.output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.code() == Some(1) && said.contains("table.txt: cannot write"), "{said}");
+    assert_eq!(fs::read_to_string(&output).unwrap(), "192.0.2.0/24 1\n");
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "half a table is left");
+    let ran = run(&["table", "synthesize", "--inet", "20000", "--output", output.to_str().unwrap()]);
+    assert_eq!(
+        (ran.code, fs::read_to_string(&output).unwrap().lines().count() > 20_000),
+        (0, true),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn a_table_is_written_to_a_device_and_through_a_link() {
+    assert_eq!(run(&["table", "synthesize", "--inet", "9", "--output", "/dev/null"]).code, 0);
+    let (dir, table) = file("table.txt", b"");
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(&table, &link).unwrap();
+    assert_eq!(run(&["table", "synthesize", "--inet", "9", "--output", link.to_str().unwrap()]).code, 0);
+    assert!(link.is_symlink() && fs::metadata(&table).unwrap().len() > 0);
+}
