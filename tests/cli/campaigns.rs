@@ -60,17 +60,8 @@ fn experiments_that_cannot_be_run_say_where_and_what_to_do() {
     refused_campaign("runs = 3", "runs = 0", &["wrong.toml:4"]);
     refused_campaign("seed = 1", "sed = 1", &["wrong.toml:5", "sed"]);
     refused_campaign("traffic.flows = 200", "traffic.flow = 200", &["wrong.toml", "flow"]);
-    refused_campaign("traffic.flows = 200", "traffic.flows = 0", &["flows"]);
-    refused_campaign("load.shape = \"one-core\"", "load.shape = \"one-core\"\nload.pps = -5.0", &["pps"]);
-    refused_campaign("load.shape = \"one-core\"", "load.shape = \"one-core\"\nload.pps = 1e15", &["pps"]);
-    refused_campaign(
-        "load.shape = \"one-core\"",
-        "load.shape = \"one-core\"\nload.burst = 100000",
-        &["burst"],
-    );
     refused_campaign("algorithm = \"radix\"", "algorithm = \"radixx\"", &["radixx", "dpdk_lpm4"]);
     refused_campaign("table.source = \"two-routes\"", "table.source = \"no-such-file\"", &["no-such-file"]);
-    refused_campaign("traffic.flows = 200", "traffic.flows = 200\ntraffic.size = 20", &["size"]);
     let sizes = "a frame size in bytes without FCS, \"smallest\" or \"imix\"";
     refused_campaign("traffic.flows = 200", "traffic.size = \"imx\"", &["wrong.toml:14:16", "imx", sizes]);
     refused_campaign("traffic.flows = 200", "traffic.size = -1", &["wrong.toml:14:16", "-1", sizes]);
@@ -79,6 +70,39 @@ fn experiments_that_cannot_be_run_say_where_and_what_to_do() {
         "algorithm = \"radix\"",
         "algorithm = 3",
         &["wrong.toml:19:24", "a name such as", "list of names"],
+    );
+}
+
+#[test]
+fn settings_of_the_subject_that_are_out_of_range_are_refused_where_they_stand() {
+    let flows = "traffic.flows = 200";
+    refused_campaign(flows, "traffic.flows = 0", &["wrong.toml:14:17: traffic.flows: 0 is too few"]);
+    refused_campaign(flows, "traffic.size = 20", &["wrong.toml:14:16: traffic.size: "]);
+    let load = "load.shape = \"one-core\"";
+    for (key, value) in [("pps", "-5.0"), ("pps", "1e12"), ("burst", "257"), ("ports", "0"), ("packets", "1")]
+    {
+        let place = format!("wrong.toml:16:{}: load.{key}: ", key.len() + 9);
+        refused_campaign(load, &format!("{load}\nload.{key} = {value}"), &[&place]);
+    }
+    refused_campaign(
+        "name = \"inet6\"",
+        "name = \"inet7\"",
+        &["wrong.toml:3:48: ", "families are inet and inet6"],
+    );
+}
+
+#[test]
+fn a_wrong_setting_of_a_stream_or_a_variant_is_refused_there() {
+    let streams = "load.shape = \"one-core\"\nstreams.few.flows = 0";
+    let few = SMALL.replace("load.shape = \"one-core\"", streams).replace("\"inet6\"", "\"inet6.few\"");
+    let (_dir, path) = file("wrong.toml", few.as_bytes());
+    let ran = run(&["bench", &path]);
+    assert!(ran.code == 2 && ran.err.contains("wrong.toml:16:21: traffic.flows: "), "{}", ran.err);
+    let variant = "algorithm = \"radix\"";
+    refused_campaign(
+        variant,
+        &format!("{variant}\nset.load.burst = 257"),
+        &["load.burst: 257: give 1 to 256"],
     );
 }
 

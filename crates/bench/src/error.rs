@@ -30,6 +30,8 @@ pub enum BenchError {
     BadInput(#[from] BadInput),
     #[error("{0}")]
     Experiment(#[from] ExperimentError),
+    #[error("{0}")]
+    Setting(#[from] WrongSetting),
     #[error("the experiment's settings cannot be written as JSON: {0}")]
     Settings(#[source] serde_json::Error),
     #[error("{0}")]
@@ -97,6 +99,25 @@ pub enum PeerError {
     Answer(#[source] serde_json::Error),
     #[error("the peer refused: {0}")]
     Refused(String),
+}
+
+/// A setting below `[subject]` whose value cannot be used, before its place in the file is known.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {message}", keys.join("."))]
+pub struct WrongSetting {
+    /// Its keys below `[subject]`.
+    pub keys: &'static [&'static str],
+    /// What is wrong, and what to write instead.
+    pub message: String,
+}
+
+/// Refuses the setting with these keys.
+pub fn require_setting(
+    fits: bool,
+    keys: &'static [&'static str],
+    message: impl FnOnce() -> String,
+) -> Result<(), WrongSetting> {
+    if fits { Ok(()) } else { Err(WrongSetting { keys, message: message() }) }
 }
 
 /// Refuses input that does not fit.

@@ -117,7 +117,7 @@ fn groups(settings: &Settings) -> Vec<(Vec<&str>, &'static [Kind])> {
 }
 
 /// The path of a value that is set, at `group` or below it.
-fn first_set(written: &Value, group: &[&str]) -> Option<Vec<String>> {
+pub(super) fn first_set(written: &Value, group: &[&str]) -> Option<Vec<String>> {
     let mut path: Vec<String> = group.iter().map(|key| (*key).to_owned()).collect();
     let mut here = group.iter().try_fold(written, |value, key| value.get(key))?;
     while let Value::Object(keys) = here {

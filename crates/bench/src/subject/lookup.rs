@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::core_clock::CoreClock;
-use crate::error::{self, BenchError, require};
+use crate::error::{self, BenchError, WrongSetting, require_setting};
 use crate::placement::Role;
 use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Verified};
 use fullview_table::fib::Fib;
@@ -41,11 +41,12 @@ pub fn describe(settings: &LookupSettings, cores: Cores) -> Result<Vec<String>, 
 }
 
 /// Refuses settings of lookups that are out of range, before anything is loaded.
-pub fn check_settings(settings: &LookupSettings) -> Result<(), BenchError> {
-    let limits = [("batch", settings.batch, 1 << 20), ("keys", settings.keys, 1 << 28)];
-    for (what, asked, most) in limits {
+pub fn check_settings(settings: &LookupSettings) -> Result<(), WrongSetting> {
+    let limits: [(&'static [&'static str], _, _); 2] =
+        [(&["lookup", "batch"], settings.batch, 1 << 20), (&["lookup", "keys"], settings.keys, 1 << 28)];
+    for (keys, asked, most) in limits {
         let fits = asked.is_none_or(|asked| (1..=most).contains(&asked));
-        require(fits, || format!("lookup.{what} = {}: give 1 to {most}", asked.unwrap_or_default()))?;
+        require_setting(fits, keys, || format!("{}: give 1 to {most}", asked.unwrap_or_default()))?;
     }
     Ok(())
 }

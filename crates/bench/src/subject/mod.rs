@@ -23,6 +23,7 @@ use kernel::KernelFactory;
 use lookup::LookupFactory;
 use panels::{PanelFactories, bed};
 use peer::Peers;
+use setting_place::SettingPlace;
 use updates::UpdateFactory;
 use veth::VethFactory;
 
@@ -48,6 +49,7 @@ mod kinds;
 mod lookup;
 mod panels;
 mod peer;
+mod setting_place;
 mod shape;
 mod stages;
 mod updates;
@@ -91,8 +93,9 @@ impl RouterBench {
             conditions: Vec::new(),
             preferences: BTreeSet::new(),
         };
-        for settings in &variants {
-            experiment.families.iter().try_for_each(|family| bench.check(settings, &family.name))?;
+        for (variant, settings) in variants.iter().enumerate() {
+            let place = |family| SettingPlace { experiment, variant, family };
+            (0..experiment.families.len()).try_for_each(|family| bench.check(settings, &place(family)))?;
         }
         if measures(experiment, Kind::Veth) {
             veth::check_window(experiment)?;
@@ -133,18 +136,25 @@ impl RouterBench {
         Ok(())
     }
 
-    fn check(&mut self, settings: &Settings, family: &str) -> Result<(), BenchError> {
-        let stream = FamilyStream::of(settings, family)?;
+    /// Refuses what a variant cannot be measured with in a family, where it stands in the file.
+    fn check(&mut self, settings: &Settings, place: &SettingPlace<'_>) -> Result<(), BenchError> {
+        let stream = FamilyStream::of(settings, &place.experiment.families[place.family].name);
+        let stream = stream.map_err(|error| place.refuse_family(&error))?;
+        self.check_stream(&stream).map_err(|error| place.placed(error))
+    }
+
+    fn check_stream(&mut self, stream: &FamilyStream) -> Result<(), BenchError> {
+        let settings = &stream.settings;
         if settings.kind() == Kind::Veth {
-            return veth::check(&stream);
+            return veth::check(stream);
         }
         if settings.kind() == Kind::Testbed {
             devices::check(settings)?;
         }
         forward::check_load(&settings.load)?;
         match stream.family {
-            Family::Inet => self.check_family::<u32>(&stream),
-            Family::Inet6 => self.check_family::<u128>(&stream),
+            Family::Inet => self.check_family::<u32>(stream),
+            Family::Inet6 => self.check_family::<u128>(stream),
         }
     }
 

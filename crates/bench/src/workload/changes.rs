@@ -9,10 +9,9 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashSet;
 
-use crate::error::{BenchError, require};
+use crate::error::{BenchError, WrongSetting, require, require_setting};
 use crate::settings::UpdateSettings;
 use crate::traffic::zipf::Zipf;
-use fullview_router::error::BadInput;
 
 /// Changes of a synthetic stream unless the experiment says otherwise.
 const CHANGES: usize = 1 << 16;
@@ -67,17 +66,21 @@ impl ChangeFamily for u128 {
 }
 
 /// Refuses settings that are out of range, before anything is loaded.
-pub fn check(settings: &UpdateSettings) -> Result<(), BadInput> {
+pub fn check(settings: &UpdateSettings) -> Result<(), WrongSetting> {
     let UpdateSettings { source, changes, batch } = settings;
-    require(changes.is_none_or(|changes| (2..=MOST_CHANGES).contains(&changes)), || {
-        format!("updates.changes: give 2 to {MOST_CHANGES}")
-    })?;
-    require(batch.is_none_or(|batch| (1..=MOST_TOGETHER).contains(&batch)), || {
-        format!("updates.batch: give 1 to {MOST_TOGETHER} changes")
-    })?;
+    require_setting(
+        changes.is_none_or(|changes| (2..=MOST_CHANGES).contains(&changes)),
+        &["updates", "changes"],
+        || format!("give 2 to {MOST_CHANGES}"),
+    )?;
+    require_setting(
+        batch.is_none_or(|batch| (1..=MOST_TOGETHER).contains(&batch)),
+        &["updates", "batch"],
+        || format!("give 1 to {MOST_TOGETHER} changes"),
+    )?;
     let is_file = source.as_deref().is_some_and(|source| source != UpdateSettings::SYNTHETIC);
-    require(!(is_file && changes.is_some()), || {
-        "updates.changes: a trace has the length that it has; leave this out, or updates.source".into()
+    require_setting(!(is_file && changes.is_some()), &["updates", "changes"], || {
+        "a trace has the length that it has; leave this out, or updates.source".into()
     })
 }
 

@@ -1,6 +1,6 @@
 //! Which packets are sent, from the settings of the traffic.
 
-use crate::error::require;
+use crate::error::{WrongSetting, require_setting};
 use crate::traffic::check::Departure;
 use crate::traffic::flow::FlowSet;
 use crate::traffic::frame::{FrameSize, Frames, Headers, Macs};
@@ -70,15 +70,16 @@ pub fn flows<A: Address>(
 }
 
 /// Refuses traffic that this family cannot have, before anything is loaded.
-pub fn check<A: Headers>(settings: &TrafficSettings) -> Result<(), BadInput> {
-    require(settings.flows != Some(0), || "traffic.flows = 0: give at least 1".into())?;
+pub fn check<A: Headers>(settings: &TrafficSettings) -> Result<(), WrongSetting> {
+    require_setting(settings.flows != Some(0), &["traffic", "flows"], || {
+        "0 is too few: give 1 or more".into()
+    })?;
     if let Some(exponent) = settings.exponent {
         let usable = exponent.is_finite() && exponent > 0.0;
-        require(usable, || format!("traffic.exponent = {exponent}: give a number above 0"))?;
+        require_setting(usable, &["traffic", "exponent"], || format!("{exponent}: give a number above 0"))?;
     }
-    let made = Frames::<A>::new(frame_size(settings), MACS);
-    made.map_err(|error| BadInput(format!("traffic.size: {error}")))?;
-    Ok(())
+    let made = Frames::<A>::new(frame_size(settings), MACS).map(drop);
+    made.map_err(|error| WrongSetting { keys: &["traffic", "size"], message: error.to_string() })
 }
 
 pub fn frame_size(settings: &TrafficSettings) -> FrameSize {

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use crate::error::{BenchError, require};
+use crate::error::{BenchError, WrongSetting, require, require_setting};
 use crate::traffic::frame::FrameSize;
 use crate::traffic::load::LoadConfig;
 use fullview_plane::burst::BURST;
@@ -32,24 +32,26 @@ mod without_prefetch;
 const FASTEST_PPS: f64 = 1e9;
 
 /// Refuses a load that cannot be offered, before anything is loaded.
-pub fn check_load(settings: &LoadSettings) -> Result<(), BenchError> {
+pub fn check_load(settings: &LoadSettings) -> Result<(), WrongSetting> {
     if let Some(pps) = settings.pps {
-        require(pps.is_finite() && pps > 0.0 && pps <= FASTEST_PPS, || {
+        require_setting(pps.is_finite() && pps > 0.0 && pps <= FASTEST_PPS, &["load", "pps"], || {
             format!(
-                "load.pps = {pps} cannot be offered: give 1 to {FASTEST_PPS}, or leave it out for all the router takes"
+                "{pps} cannot be offered: give 1 to {FASTEST_PPS}, or leave it out for all the router takes"
             )
         })?;
     }
     let (burst, slots) = (settings.burst.unwrap_or(64), settings.packets.unwrap_or(2_048));
-    require((1..=BURST).contains(&burst), || format!("load.burst = {burst}: give 1 to {BURST} packets"))?;
-    require((burst..=1 << 20).contains(&slots), || {
-        format!("load.packets = {slots}: give {burst} (one burst) to {}", 1 << 20)
+    require_setting((1..=BURST).contains(&burst), &["load", "burst"], || {
+        format!("{burst}: give 1 to {BURST} packets")
     })?;
-    require(settings.ports.is_none_or(|ports| (1..=packets::MOST_PORTS).contains(&ports)), || {
-        format!("load.ports: give 1 to {}", packets::MOST_PORTS)
+    require_setting((burst..=1 << 20).contains(&slots), &["load", "packets"], || {
+        format!("{slots}: give {burst} (one burst) to {}", 1 << 20)
     })?;
-    require(settings.check_one_in != Some(0), || "load.check-one-in = 0: 1 checks every packet".into())?;
-    Ok(())
+    let ports = settings.ports.is_none_or(|ports| (1..=packets::MOST_PORTS).contains(&ports));
+    require_setting(ports, &["load", "ports"], || format!("give 1 to {}", packets::MOST_PORTS))?;
+    require_setting(settings.check_one_in != Some(0), &["load", "check-one-in"], || {
+        "0: 1 checks every packet".into()
+    })
 }
 
 /// Refuses settings that the bed of another router does not have.
@@ -82,7 +84,7 @@ pub fn check_filter(settings: &Settings) -> Result<(), BenchError> {
         "filter.states, filter.known-flows: only with the kind \"forward\"".into()
     })?;
     let fits = settings.route_cache.is_none_or(|entries| (1..=1 << 24).contains(&entries));
-    require(fits, || "route-cache: give 1 to 16,777,216 destinations".into())?;
+    require_setting(fits, &["route-cache"], || "give 1 to 16,777,216 destinations".into())?;
     let ports = 0..=egress_ports(&settings.load);
     let interfaces: Vec<Interface> = ports.map(|port| Interface::new(port, Mac([2; 6]))).collect();
     Ok(filter(&settings.filter, &interfaces, 0).map(drop)?)
