@@ -20,7 +20,7 @@ pub(super) struct PanelSpeed {
     pub(super) block: u32,
     /// What the control counted per second.
     pub(super) rate: f64,
-    /// Rates of this panel are multiplied by it.
+    /// The median over the panels, divided by this rate: about what raises or lowers the rates of this panel.
     pub(super) factor: f64,
     /// Rounds that were measured.
     pub(super) rounds: usize,

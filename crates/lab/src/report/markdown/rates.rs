@@ -21,7 +21,8 @@ pub(super) fn rates(results: &Results) -> String {
     format!(
         "## Rates\n\n{}\n\nRates are {}, the medians over the valid blocks. The rate of the whole loop \
          includes all that the bed does for the subject; it is shown at the median speed that the machine had during \
-         the campaign, as a control shows it: a block's rate times the block's factor. {}{share}",
+         the campaign: the exponential of the midmean, over a block's rounds, of the logarithm of the rate over the \
+         control's in the same round, times the median over the blocks of the control's rate. {}{share}",
         table(&heading[..columns], &rows),
         escaped(&results.metrics()),
         speeds(results),
@@ -58,7 +59,7 @@ fn speeds(results: &Results) -> String {
 fn speed_of(family: &str, speed: &MachineSpeed) -> String {
     let (least, most) = speed.factors();
     format!(
-        "In {} the control counted {} a second, and the factors were {} to {}.",
+        "In {} the control counted {} a second in the median block, {} to {} times what it counted in each.",
         escaped(family),
         grouped(speed.median),
         ratio(least),
