@@ -87,27 +87,27 @@ pub fn control_warnings(control: &[ControlSlice]) -> Vec<ControlWarning> {
 }
 
 fn drift_of_parts(log_rates: &[f64]) -> Option<ControlWarning> {
-    let middle = median(log_rates)?;
-    let parts = log_rates.chunks(log_rates.len().div_ceil(PARTS));
-    let parts: Vec<f64> = parts.filter_map(median).map(|rate| (rate - middle).exp()).collect();
+    let parts = log_rates.chunks(log_rates.len().div_ceil(PARTS).max(1));
+    let parts: Vec<f64> = parts.filter_map(median).collect();
     let drift = drift(&parts).filter(|relative| relative.abs() > DRIFT);
     drift.map(|relative| ControlWarning::Drift { relative })
 }
 
-/// Returns the change along the line of least squares relative to the mean, if its slope is significant.
-fn drift(series: &[f64]) -> Option<f64> {
-    let samples = Description::of(series).filter(|samples| samples.n > 2 && samples.mean != 0.0)?;
+/// Returns the change of the rates along the line of least squares through their logarithms, over the rate at its
+/// beginning, if its slope is significant.
+fn drift(log_rates: &[f64]) -> Option<f64> {
+    let samples = Description::of(log_rates).filter(|samples| samples.n > 2)?;
     let centre = (samples.n as f64 - 1.0) / 2.0;
     let offsets = || (0..samples.n).map(|sample| sample as f64 - centre);
     let across: f64 = offsets().map(|offset| offset * offset).sum();
     let slope =
-        offsets().zip(series).map(|(offset, rate)| offset * (rate - samples.mean)).sum::<f64>() / across;
+        offsets().zip(log_rates).map(|(offset, rate)| offset * (rate - samples.mean)).sum::<f64>() / across;
     let scatter = offsets()
-        .zip(series)
+        .zip(log_rates)
         .map(|(offset, rate)| (rate - samples.mean - slope * offset).powi(2))
         .sum::<f64>();
     let error = (scatter / (samples.n as f64 - 2.0) / across).sqrt();
-    (slope.abs() > DRIFT_ERRORS * error).then_some(slope * 2.0 * centre / samples.mean)
+    (slope.abs() > DRIFT_ERRORS * error).then(|| (slope * 2.0 * centre).exp_m1())
 }
 
 /// Splits the rates where the means of both sides explain most of the variance (N. Otsu, IEEE Trans. SMC 9, 1979), and
@@ -176,17 +176,27 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_cannot_lose_more_than_its_speed() {
+        let found = warnings(|round| 14.0 - 10f64.ln() * round as f64 / 299.0);
+        let Some(ControlWarning::Drift { relative }) = found.first() else { panic!("{found:?}") };
+        assert!((-0.9..-0.88).contains(relative), "{relative}");
+        let found = warnings(|round| 14.0 + 10f64.ln() * round as f64 / 299.0);
+        let Some(ControlWarning::Drift { relative }) = found.first() else { panic!("{found:?}") };
+        assert!((7.5..9.0).contains(relative), "{relative}");
+    }
+
+    #[test]
     fn a_falling_series_is_a_drift() {
         let noise = [0.0, 300.0, -200.0, 100.0, -250.0];
         let falling: Vec<f64> =
-            (0..54).map(|second| 396e3 - 430.0 * second as f64 + noise[second % 5]).collect();
+            (0..54).map(|second| (396e3 - 430.0 * second as f64 + noise[second % 5]).ln()).collect();
         let relative = drift(&falling).expect("a drift");
         assert!((-0.062..-0.056).contains(&relative), "{relative}");
     }
 
     #[test]
     fn a_scattered_series_is_no_drift() {
-        let scatter: Vec<f64> = (0..60).map(|second| 1e6 + 3e4 * f64::from(second * 7 % 11)).collect();
+        let scatter: Vec<f64> = (0..60).map(|second| (1e6 + 3e4 * f64::from(second * 7 % 11)).ln()).collect();
         assert_eq!(drift(&scatter), None);
         assert_eq!(drift(&[1.0, 2.0]), None);
     }
