@@ -46,6 +46,10 @@ fn two_builds_take_turns_and_every_variant_is_compared_with_itself() {
     let last = ran.out.lines().last().unwrap();
     assert!(last.starts_with("this build against the other build: "), "{}", ran.out);
     assert!(last.ends_with("of 4 comparisons"), "{}", ran.out);
+    let page = fs::read_to_string(dir.path().join("out/README.md")).unwrap();
+    let again = page.split("Measured with:").nth(1).unwrap();
+    assert!(again.contains("--against") && again.contains("run that command again"), "{again}");
+    assert!(!page.contains("fullview bench campaign.toml"), "it is not read: {again}");
     let panels = fs::read_to_string(dir.path().join("out/panels.jsonl")).unwrap();
     assert_eq!(panels.lines().filter(|line| line.contains("\"controls\":3")).count(), 6);
     let campaign = fs::read_to_string(dir.path().join("out/campaign.toml")).unwrap();

@@ -8,6 +8,9 @@ use toml::Table;
 
 use crate::experiment::leaves;
 
+/// The setting of a variant that says which of two builds serves it, in the record of a comparison of builds.
+pub(crate) const OF_BUILD: &str = "build";
+
 /// Every setting by its dotted path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct MergedSettings(BTreeMap<String, String>);

@@ -2,6 +2,7 @@
 
 use crate::campaign::Measurements;
 use crate::host::Provenance;
+use crate::settings::OF_BUILD;
 
 use super::super::machine;
 use super::super::number::counted;
@@ -32,10 +33,22 @@ pub(super) fn provenance(results: &Results) -> String {
     let list: String = facts.map(|fact| format!("  - {fact}\n")).collect();
     let command: Vec<String> = command.iter().map(|word| shell_word(word)).collect();
     format!(
-        "## Provenance\n\n{list}\nMeasured with:\n{}\nTo repeat the measurement, on this or another machine, run in this \
-         folder:\n{}\nTo rebuild this page and its graph from the records, run in this folder:\n{}",
+        "## Provenance\n\n{list}\nMeasured with:\n{}\n{}\nTo rebuild this page and its graph from the records, run in \
+         this folder:\n{}",
         fenced(&command.join(" ")),
-        fenced("fullview bench campaign.toml"),
+        repeated(results),
         fenced("fullview report ."),
     )
+}
+
+/// How to measure once more. The record of two builds is no experiment of one program.
+fn repeated(results: &Results) -> String {
+    let of_build = |set: &toml::Table| set.contains_key(OF_BUILD);
+    if results.campaign.experiment.variants.iter().any(|variant| of_build(&variant.set)) {
+        return "To repeat the measurement, run that command again where it was run, with both builds: `fullview bench` does \
+                not read the record of two.\n"
+            .into();
+    }
+    let command = fenced("fullview bench campaign.toml");
+    format!("To repeat the measurement, on this or another machine, run in this folder:\n{command}")
 }
