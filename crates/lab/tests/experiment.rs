@@ -87,7 +87,15 @@ fn published_figures_are_read() {
     let experiment = parse(&(EXPERIMENT.to_owned() + &published("difference = 0.29")));
     let published = experiment.published.unwrap();
     assert_eq!((published.figures[0].rate, published.figures[0].against_rate), (Some(2.0), None));
-    assert_eq!(published.figures[0].difference, 0.29);
+    assert_eq!(published.figures[0].relative_difference(), Some(0.29));
+    assert!(published.figures[0].proven);
+}
+
+#[test]
+fn a_published_difference_is_that_of_the_published_rates() {
+    let both = published("rate = 3.0\nagainst_rate = 2.0\nproven = false");
+    let figure = &parse(&(EXPERIMENT.to_owned() + &both)).published.unwrap().figures[0];
+    assert_eq!((figure.relative_difference(), figure.proven), (Some(0.5), false));
 }
 
 #[test]

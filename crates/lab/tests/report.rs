@@ -105,6 +105,15 @@ fn the_report_equals_the_golden_file() {
     compare_with_golden("README.md", &report_of(&text));
 }
 
+#[test]
+fn a_published_difference_that_was_not_proven_is_marked() {
+    let published = "\n[published]\nsource = \"others\"\ncomparable = \"Only the order is.\"\n[[published.figures]]\n\
+                     family = \"inet\"\nvariant = \"after\"\nagainst = \"before\"\nrate = 99e6\nagainst_rate = 100e6\n\
+                     proven = false\n";
+    let page = report_of(&(EXPERIMENT.to_owned() + published)).readme().to_owned();
+    assert!(page.contains("| -1.00 %, no difference proven |"), "{page}");
+}
+
 /// An archive of whole runs that version 0.1 wrote.
 #[test]
 fn the_report_of_an_old_archive_equals_its_golden_file() {

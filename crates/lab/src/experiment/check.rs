@@ -119,8 +119,10 @@ fn figures<S>(experiment: &Experiment<S>, published: &Published) -> Checked {
             let sensible = rate.is_none_or(|rate| rate.is_finite() && rate > 0.0);
             require(sensible, &at(key), "a rate is above 0: leave it out if it was not published")?;
         }
-        let sensible = figure.difference.is_finite() && figure.difference > -1.0;
+        let sensible = figure.difference.is_none_or(|difference| difference.is_finite() && difference > -1.0);
         require(sensible, &at("difference"), "a difference is a number above -1: 0.21 is +21 %")?;
+        let known = figure.relative_difference().is_some();
+        require(known, &at("difference"), "give rate and against_rate, or the difference: 0.21 is +21 %")?;
     }
     Ok(())
 }

@@ -30,6 +30,26 @@ pub struct PublishedFigure {
     /// The published rate of what it was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against_rate: Option<f64>,
-    /// The published relative difference: 0.21 is +21 %.
-    pub difference: f64,
+    /// The published relative difference: 0.21 is +21 %. Where both rates are published, it follows from them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<f64>,
+    /// Whether the publication proved a difference.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub proven: bool,
+}
+
+impl PublishedFigure {
+    /// The relative difference of the published rates, or the one that was published without them.
+    pub fn relative_difference(&self) -> Option<f64> {
+        let of_rates = self.rate.zip(self.against_rate).map(|(rate, against)| rate / against - 1.0);
+        of_rates.or(self.difference)
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(answer: &bool) -> bool {
+    *answer
 }

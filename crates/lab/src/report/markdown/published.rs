@@ -39,9 +39,14 @@ fn row(results: &Results, figure: &PublishedFigure) -> Vec<String> {
         label(&figure.variant),
         label(&figure.against),
         format!("{} against {}", rate(figure.rate), rate(figure.against_rate)),
-        signed_percent(figure.difference),
+        difference(figure),
         ours.map_or("not compared".into(), measured),
     ]
+}
+
+fn difference(figure: &PublishedFigure) -> String {
+    let shown = figure.relative_difference().map_or("–".into(), signed_percent);
+    if figure.proven { shown } else { format!("{shown}, no difference proven") }
 }
 
 fn measured(compared: &ComparisonResult) -> String {
