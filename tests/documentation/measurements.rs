@@ -47,6 +47,29 @@ fn every_summary_has_a_table_and_enough_trusted_blocks() {
 }
 
 #[test]
+fn the_turns_of_a_table_are_those_of_its_summary() {
+    let turns = |family: &str, slice_us: f64, agreement: Option<&str>| {
+        let tried = agreement.map(|found| serde_json::json!({ "tried": [{ "agreement": found }] }));
+        let turns = serde_json::json!({ "slice_us": slice_us, "lead_in_us": 500.0 });
+        serde_json::json!({ "family": family, "turns": turns, "calibration": tried })
+    };
+    let families = [
+        turns("inet", 1000.0, Some("proven")),
+        turns("inet6", 16000.0, Some("refuted")),
+        turns("inet6.few", 1000.0, Some("proven")),
+        turns("inet.few", 2000.0, Some("open")),
+        turns("tcp", 800.0, None),
+    ];
+    let summary = serde_json::json!({ "turns": families });
+    assert_eq!(
+        self::turns(&summary),
+        "Turns: inet, inet6.few 1 ms after a lead-in of 0.5 ms (found fair to all); inet6 16 ms after a lead-in of 0.5 ms \
+         (the longest, and not fair to all); inet.few 2 ms after a lead-in of 0.5 ms (not proven fair to all); tcp 0.8 ms \
+         after a lead-in of 0.5 ms (set by the experiment)."
+    );
+}
+
+#[test]
 fn a_changed_figure_is_noticed() {
     let page = format!("{BEGIN}x -->\n| 1 |\n{END}\nafter");
     assert_eq!(replaced(&page, |_| "| 2 |\n".into()), format!("{BEGIN}x -->\n| 2 |\n{END}\nafter"));
@@ -113,7 +136,39 @@ fn table(summary: &Value) -> String {
         )
         .unwrap();
     }
-    text
+    text + "\n" + &turns(summary) + "\n"
+}
+
+/// How long the turns were, and whether that length was found to be fair to all; families of which the same is true are
+/// named together.
+fn turns(summary: &Value) -> String {
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    for of_family in items(summary, "turns") {
+        let (family, words) = (text(of_family, "family"), length_and_fairness(of_family));
+        match said.iter_mut().find(|(same, _)| *same == words) {
+            Some((_, families)) => families.push(family),
+            None => said.push((words, vec![family])),
+        }
+    }
+    let each = said.iter().map(|(words, families)| format!("{} {words}", families.join(", ")));
+    format!("Turns: {}.", each.collect::<Vec<_>>().join("; "))
+}
+
+fn length_and_fairness(of_family: &Value) -> String {
+    let milliseconds = |key| of_family["turns"][key].as_f64().unwrap() / 1e3;
+    let fairness = match of_family["calibration"]["tried"].as_array().and_then(|tried| tried.last()) {
+        None => "set by the experiment",
+        Some(chosen) => match text(chosen, "agreement") {
+            "proven" => "found fair to all",
+            "open" => "not proven fair to all",
+            _ => "the longest, and not fair to all",
+        },
+    };
+    format!(
+        "{} ms after a lead-in of {} ms ({fairness})",
+        milliseconds("slice_us"),
+        milliseconds("lead_in_us")
+    )
 }
 
 /// Whether the machine of the measurement could not set it up in any block.
