@@ -34,7 +34,7 @@ pub struct LengthArgs {
     /// A number of blocks, or "until-decided", instead of the file's
     #[arg(long, value_name = "N", value_parser = runs)]
     pub runs: Option<Runs>,
-    /// The most minutes until all comparisons are decided, instead of the file's
+    /// The most minutes until all comparisons are decided, instead of the file's; the first look is made however long it takes
     #[arg(long, value_name = "MIN")]
     pub minutes: Option<f64>,
 }
