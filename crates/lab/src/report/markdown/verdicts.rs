@@ -14,10 +14,13 @@ pub(super) fn verdicts(results: &Results) -> String {
     }
     let panels = results.has_panels();
     let whole = if panels { "Whole loop" } else { "Difference" };
-    let heading = ["Family", "Variant", "Against", whole, "Interval"];
-    let only = if panels { ["Own share", "Interval"] } else { ["Test", ""] };
-    let heading = heading.into_iter().chain(only.into_iter().filter(|name| !name.is_empty()));
-    let heading: Vec<&str> = heading.chain(["Adjusted p", "Smallest difference", "Verdict"]).collect();
+    let names = ["Family", "Variant", "Against"];
+    let judged: &[&str] = match panels {
+        true => &["Blocks", whole, "Interval", "Own share", "Interval"],
+        false => &[whole, "Interval", "Test"],
+    };
+    let last = ["Adjusted p", "Smallest difference", "Verdict"];
+    let heading: Vec<&str> = names.iter().chain(judged).chain(&last).copied().collect();
     let comparisons = &results.judged.comparisons;
     let rows: Vec<Vec<String>> = comparisons.iter().map(|compared| row(results, compared)).collect();
     format!("## Verdicts\n\n{}\n\n{}", table(&heading, &rows), meaning(results))
@@ -27,9 +30,10 @@ fn meaning(results: &Results) -> String {
     let Analysis { margin, alpha, .. } = &results.campaign.experiment.analysis;
     let unit = if results.has_panels() { "block" } else { "run" };
     format!(
-        "The unit of observation is one {unit}. {} The probability of at least one false verdict among them is at most {}. \
+        "The unit of observation is one {unit}{}. {} The probability of at least one false verdict among them is at most {}. \
          The margin is ±{}. The smallest difference is the one that this \
          number of {unit}s with this spread tells apart from the margin with a probability of {}.",
+        if results.has_panels() { ", and those of the last look are judged" } else { "" },
         together(results),
         percent(*alpha),
         percent(*margin),
@@ -61,7 +65,7 @@ fn row(results: &Results, compared: &ComparisonResult) -> Vec<String> {
     let found = match &compared.outcome {
         Ok(judgement) => judged(results, judgement, compared),
         Err(reason) => {
-            let dashes = if results.has_panels() { 6 } else { 5 };
+            let dashes = if results.has_panels() { 7 } else { 5 };
             vec!["–".into(); dashes].into_iter().chain([escaped(reason)]).collect()
         }
     };
@@ -72,10 +76,12 @@ fn judged(results: &Results, judgement: &Judgement, compared: &ComparisonResult)
     let shown = |effect: &Effect| [signed_percent(effect.estimate), interval(effect.low, effect.high)];
     let untold = if compared.observed.share.is_some() { "untold" } else { "–" };
     let share = judgement.share.as_ref().map_or(["–".into(), untold.into()], shown);
-    let second = if results.has_panels() { share.to_vec() } else { vec![judgement.design.to_string()] };
+    let panels = results.has_panels();
+    let second = if panels { share.to_vec() } else { vec![judgement.design.to_string()] };
+    let blocks = panels.then(|| judgement.look.blocks.to_string());
     let smallest = part(judgement.smallest_difference(results.margin(), POWER));
     let last = [probability(judgement.adjusted_p), smallest, format!("**{}**", judgement.verdict)];
-    shown(&judgement.whole).into_iter().chain(second).chain(last).collect()
+    blocks.into_iter().chain(shown(&judgement.whole)).chain(second).chain(last).collect()
 }
 
 /// The probability with which the smallest difference is found.
