@@ -264,7 +264,9 @@ fn variants(experiment: &Experiment<Settings>) -> Vec<Settings> {
 fn describe_traffic(experiment: &Experiment<Settings>) -> Vec<String> {
     let settings = &experiment.subject;
     if measures(experiment, Kind::Updates) {
-        return vec![changes::describe(&settings.updates), updates::RATE.into()];
+        let batches =
+            variants(experiment).iter().map(|settings| settings.updates.batch.unwrap_or(1)).collect();
+        return vec![changes::describe(&settings.updates, &batches), updates::RATE.into()];
     }
     let named = settings.streams.0.iter().map(|(name, stream)| {
         format!("{name}: {}", packets::describe(&stream.clone().laid_over(&settings.traffic)))

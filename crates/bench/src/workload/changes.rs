@@ -1,5 +1,6 @@
 //! Route changes: a stream drawn from a table, or a trace of BGP updates.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use fullview_table::feed::updates::{self, FamilyChange};
@@ -84,12 +85,13 @@ pub fn check(settings: &UpdateSettings) -> Result<(), WrongSetting> {
     })
 }
 
-/// How the report names the changes.
-pub fn describe(settings: &UpdateSettings) -> String {
-    let together = match settings.batch.unwrap_or(1) {
+/// How the report names the changes, of which variants take so many at a time.
+pub fn describe(settings: &UpdateSettings, batches: &BTreeSet<usize>) -> String {
+    let words = batches.iter().map(|batch| match batch {
         1 => "one by one".into(),
         batch => format!("{batch} at a time"),
-    };
+    });
+    let together = words.collect::<Vec<String>>().join(" or ");
     let drawn = settings.changes.unwrap_or(CHANGES);
     match settings.source.as_deref() {
         None | Some(UpdateSettings::SYNTHETIC) => {
@@ -246,6 +248,14 @@ mod tests {
 
     fn table() -> Table {
         Synthetic { inet: 3_000, inet6: 1_000, ..Synthetic::default() }.table().unwrap()
+    }
+
+    #[test]
+    fn the_numbers_of_changes_at_a_time_of_all_variants_are_named() {
+        let described =
+            |batches: &[usize]| describe(&UpdateSettings::default(), &batches.iter().copied().collect());
+        assert!(described(&[1]).contains("drawn for each block, applied one by one and repeated"));
+        assert!(described(&[256, 1, 1]).contains("applied one by one or 256 at a time and repeated"));
     }
 
     fn drawn(count: usize, seed: u64) -> ChangeStream<u32> {
