@@ -89,10 +89,10 @@ pub enum Command {
     #[command(hide = true)]
     ServeSlices,
     /// Load, convert, check or generate routing tables
-    #[command(subcommand)]
+    #[command(subcommand, after_help = TABLE_EXAMPLES)]
     Table(TableCommand),
     /// Check rule sets of packet filters; tables and states of a running router's filter
-    #[command(subcommand)]
+    #[command(subcommand, after_help = FILTER_EXAMPLES)]
     Filter(FilterCommand),
     /// Forward packets between interfaces of this host, or from a capture file into another
     Forward(Box<ForwardArgs>),
@@ -112,6 +112,7 @@ pub enum Command {
     #[command(disable_help_flag = true)]
     Ministat(MinistatArgs),
     /// Print the completion script for a shell
+    #[command(after_help = COMPLETIONS_EXAMPLE)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -119,6 +120,21 @@ pub enum Command {
     /// Print the manual page, or write those of all commands
     Man(ManArgs),
 }
+
+const TABLE_EXAMPLES: &str = "Examples:
+  fullview table show view.mrt.bz2
+  fullview table convert view.mrt.bz2 --to bird > static-routes.conf
+  fullview table verify view.txt --algorithm dxr
+  fullview table synthesize --inet 900000 --inet6 160000 --output view.txt";
+
+const FILTER_EXAMPLES: &str = "Examples:
+  fullview filter check /etc/pf.conf
+  fullview filter explain rules.conf --in eth1 --out eth2 udp 192.0.2.1:1000 198.51.100.7:53
+  fullview filter table bad add 198.51.100.0/24
+  fullview filter kill 192.0.2.9";
+
+const COMPLETIONS_EXAMPLE: &str = "Example:
+  fullview completions bash > /etc/bash_completion.d/fullview";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
@@ -307,6 +323,8 @@ pub enum FamilyName {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:
+  fullview ministat -s -w 74 before.pps after.pps")]
 pub struct MinistatArgs {
     /// The options of FreeBSD's ministat: [-Ans] [-C column] [-c confidence] [-d delimiters] [-w width] [file ...]
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

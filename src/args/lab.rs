@@ -31,7 +31,7 @@ pub struct ExperimentArgs {
 /// How long a campaign is.
 #[derive(Debug, Args)]
 pub struct LengthArgs {
-    /// A number of blocks, or "until-decided", instead of the file's
+    /// A number of blocks, or "until-decided", instead of the file's; a verdict takes at least 2, and 10 are better
     #[arg(long, value_name = "N", value_parser = runs)]
     pub runs: Option<Runs>,
     /// The most minutes until all comparisons are decided, instead of the file's; the first look is made however long it takes
@@ -214,6 +214,15 @@ pub struct CompareArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes:
+  0    reported
+  1    the report cannot be written: the message says why
+  2    not a results folder, or a damaged one: the message names the file and the line
+  3    reported, but with too few valid blocks to judge every comparison
+
+Examples:
+  fullview report results/full-view
+  fullview report results/peers --overview structure_bytes,build_ms")]
 pub struct ReportArgs {
     /// The results folder
     pub folder: PathBuf,
@@ -233,7 +242,8 @@ pub struct ReportArgs {
 
 Exit codes:
   0    imported
-  2    no series of runs can be read, or the report cannot be written: the message says why
+  1    the report cannot be written: the message says why
+  2    no series of runs can be read: the message says why
 
 Example:
   fullview import netbenches/Xeon/fullview/results/fbsd13 --out results/fbsd13")]

@@ -60,6 +60,12 @@ pub struct OperationsArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes:
+  0  the file and those that it names are right
+  2  one is not: the message names it, the line and how to fix it
+
+Example:
+  fullview check-config /etc/fullview/edge.toml")]
 pub struct CheckConfigArgs {
     /// The configuration file
     pub file: PathBuf,

@@ -39,6 +39,17 @@ fn help_shows_examples_and_exit_codes() {
 }
 
 #[test]
+fn every_command_has_an_example() {
+    let commands = run(&["--help"]).out;
+    let commands = commands.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names = commands.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    for name in names.filter(|name| !name.is_empty() && *name != "help") {
+        let ran = run(&["help", name]);
+        assert!(ran.code == 0 && ran.out.contains("Example"), "{name}: {}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
 fn errors_of_tables_name_the_place_and_how_to_fix_them() {
     refused(b"10.0.0.0/8\n10.0.0.1/8\n", &["line 2", "10.0.0.0/8"]);
     refused(b"10.0.0.0/8 1\n192.0.2.0/24 1\n10.0.0.0/8 2\n", &["line 3", "10.0.0.0/8"]);

@@ -241,7 +241,7 @@ fn other_folder(path: &Path, source: &io::Error) -> &'static str {
 fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            ": free some space and continue with --resume"
+            ": free some space; `fullview bench` then goes on with --resume"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             ": choose a folder that you may write to"

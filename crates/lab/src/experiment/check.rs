@@ -21,8 +21,7 @@ const LARGEST_SEED: u64 = i64::MAX as u64;
 const LONGEST_NAME: usize = 64;
 /// More than a year of half-hour blocks. A larger number is a typing error.
 const MOST_BLOCKS: u32 = 100_000;
-const BLOCKS: &str =
-    "runs must be from 1 to 100000, or \"until decided\": a verdict takes at least 3, and 10 are better";
+const BLOCKS: &str = "runs must be from 1 to 100000, or \"until decided\": a verdict takes at least 2, ministat 3, and 10 are better";
 
 type Checked = Result<(), InvalidValue>;
 
