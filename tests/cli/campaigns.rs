@@ -92,6 +92,20 @@ fn settings_of_the_subject_that_are_out_of_range_are_refused_where_they_stand() 
 }
 
 #[test]
+fn rates_under_an_offered_load_are_those_that_were_measured() {
+    let paced = SMALL.replace("load.shape = \"one-core\"", "load.shape = \"one-core\"\nload.pps = 20000.0");
+    let (dir, path) = file("paced.toml", paced.as_bytes());
+    let out = dir.path().join("out");
+    let ran = run(&["bench", &path, "--out", out.to_str().unwrap()]);
+    assert!(out.join("report.json").exists(), "{}", ran.err);
+    let report: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(out.join("report.json")).unwrap()).unwrap();
+    let cells = report["cells"].as_array().unwrap();
+    assert!(cells.iter().all(|cell| cell["values"] == cell["raw"]), "{cells:?}");
+    assert!(fs::read_to_string(out.join("panels.jsonl")).unwrap().contains("\"paced\":true"));
+}
+
+#[test]
 fn a_wrong_setting_of_a_stream_or_a_variant_is_refused_there() {
     let streams = "load.shape = \"one-core\"\nstreams.few.flows = 0";
     let few = SMALL.replace("load.shape = \"one-core\"", streams).replace("\"inet6\"", "\"inet6.few\"");

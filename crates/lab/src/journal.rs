@@ -205,6 +205,9 @@ mod tests {
         let path = Path::new("/dev/full");
         let file = OpenOptions::new().append(true).open(path).unwrap();
         let error = Journal { path: path.into(), file }.append(&run()).unwrap_err().to_string();
-        assert!(error.contains("the runs made before stay in the folder: free some space; `fullview bench`"), "{error}");
+        assert!(
+            error.contains("the runs made before stay in the folder: free some space; `fullview bench`"),
+            "{error}"
+        );
     }
 }

@@ -41,6 +41,7 @@ pub(crate) struct PanelObservation {
     /// The control that judges the machine.
     machine: usize,
     subtracts: bool,
+    paced: bool,
 }
 
 /// The logarithms of an arm's rates in the rounds that are kept; empty if it took no turns.
@@ -115,6 +116,7 @@ impl PanelObservation {
             members: members.collect(),
             machine,
             subtracts: record.subtracts,
+            paced: record.paced,
         }
     }
 
@@ -178,6 +180,11 @@ impl PanelObservation {
     /// Whether the time of a member contains that of its control.
     pub(crate) fn subtracts(&self) -> bool {
         self.subtracts
+    }
+
+    /// Whether a schedule offered the load, so that rates do not follow the speed of the machine.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.paced
     }
 
     /// The logarithm of the rate that a member has in its own share of the time, over the rate of the baseline's control: what

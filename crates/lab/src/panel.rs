@@ -39,6 +39,11 @@ pub trait Panel {
     /// Whether the time of its control is part of a member's time, so that the rest is the member's own share.
     fn subtracts(&self) -> bool;
 
+    /// Whether a schedule offers the load, so that rates do not follow the speed of the machine.
+    fn is_paced(&self) -> bool {
+        false
+    }
+
     /// The lengths of slices that are possible here.
     fn slice_limits(&self) -> SliceLimits;
 

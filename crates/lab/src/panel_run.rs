@@ -191,6 +191,7 @@ impl<S: Settings> PanelRun<'_, S> {
             calibration: measured.calibration.clone(),
             controls: measured.arms.all() - verified.len(),
             subtracts: panel.subtracts(),
+            paced: panel.is_paced(),
             members,
             bed,
             slices: format!("{}-{}-{attempt}.{SLICES_EXTENSION}", planned.block, self.family()),

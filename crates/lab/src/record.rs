@@ -36,6 +36,9 @@ pub struct PanelRecord {
     pub controls: usize,
     /// Whether a member's time contains the time of its control.
     pub subtracts: bool,
+    /// Whether a schedule offered the load. Absent where none did, and in archives of older versions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paced: bool,
     /// The variants in the order of the experiment, then the copy of the baseline.
     pub members: Vec<MemberRecord>,
     /// What the bed reported.

@@ -56,6 +56,10 @@ impl Panel for Shuffled<'_> {
         self.panel.subtracts()
     }
 
+    fn is_paced(&self) -> bool {
+        self.panel.is_paced()
+    }
+
     fn slice_limits(&self) -> SliceLimits {
         self.panel.slice_limits()
     }

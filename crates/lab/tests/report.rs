@@ -590,6 +590,19 @@ fn a_variant_that_cannot_keep_up_with_the_load_is_judged_and_its_loss_is_its_res
 }
 
 #[test]
+fn rates_under_an_offered_load_are_not_brought_to_the_speed_of_the_machine() {
+    let of = |paced| report_with(EXPERIMENT, Machine { subtracts: false, paced, ..Machine::default() });
+    let [scaled, paced] = [of(false), of(true)];
+    let same = |made: &Report| {
+        json_of(made)["cells"].as_array().unwrap().iter().all(|cell| cell["values"] == cell["raw"])
+    };
+    assert!(same(&paced) && !same(&scaled));
+    assert!(paced.readme().contains("it is shown as it was measured, because a schedule offered the load."));
+    assert!(!paced.readme().contains("median speed that the machine had"), "{}", paced.readme());
+    assert!(!paced.overview(&[]).unwrap().contains("median machine speed"));
+}
+
+#[test]
 fn a_campaign_before_its_first_look_is_not_judged() {
     let made = report_of(&(with_settings("invalid_panels = 1") + "[analysis]\nmax_repeats = 0\n"));
     let line = &made.verdict_lines()[0];

@@ -119,6 +119,10 @@ impl Panel for ServedPanel {
         self.groups.iter().all(|group| group.facts.subtracts)
     }
 
+    fn is_paced(&self) -> bool {
+        self.groups.iter().any(|group| group.facts.paced)
+    }
+
     fn slice_limits(&self) -> SliceLimits {
         let limits = || self.groups.iter().map(|group| group.facts.limits());
         let shortest = limits().map(|limits| limits.shortest).max().unwrap_or_default();

@@ -81,6 +81,9 @@ pub struct PanelRequest {
 pub struct ServedPanelFacts {
     pub controls: usize,
     pub subtracts: bool,
+    /// Whether a schedule offers the load; older builds do not say it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paced: bool,
     pub shortest_ns: u64,
     pub longest_ns: u64,
     pub members: Vec<ServedMember>,
@@ -262,8 +265,14 @@ mod tests {
         assert_eq!(line(&Request::End), r#""end""#);
         let member = ServedMember { control: 0, set_aside: None, wrong: None };
         let (shortest_ns, longest_ns) = (50_000, 16_000_000);
-        let facts =
-            ServedPanelFacts { controls: 1, subtracts: true, shortest_ns, longest_ns, members: vec![member] };
+        let facts = ServedPanelFacts {
+            controls: 1,
+            subtracts: true,
+            paced: false,
+            shortest_ns,
+            longest_ns,
+            members: vec![member],
+        };
         assert_eq!(
             line(&Reply::Ready(facts)),
             r#"{"ready":{"controls":1,"subtracts":true,"shortest_ns":50000,"longest_ns":16000000,"members":[{"control":0}]}}"#

@@ -132,8 +132,8 @@ fn facts(panel: &mut dyn Panel, members: usize) -> ServedPanelFacts {
     let limits = panel.slice_limits();
     let [shortest_ns, longest_ns] = [limits.shortest, limits.longest].map(nanoseconds);
     let members = (0..members).map(|member| served_member(panel, member)).collect();
-    let (controls, subtracts) = (panel.controls(), panel.subtracts());
-    ServedPanelFacts { controls, subtracts, shortest_ns, longest_ns, members }
+    let (controls, subtracts, paced) = (panel.controls(), panel.subtracts(), panel.is_paced());
+    ServedPanelFacts { controls, subtracts, paced, shortest_ns, longest_ns, members }
 }
 
 fn served_member(panel: &mut dyn Panel, member: usize) -> ServedMember {

@@ -34,6 +34,8 @@ pub struct ArmPanel<'p> {
     pub members: Vec<Box<dyn PanelMember + 'p>>,
     /// Whether a member's time contains its control's.
     pub subtracts: bool,
+    /// Whether a schedule offers the load of some arm.
+    pub paced: bool,
     /// The lengths of slices that all arms can run.
     pub limits: SliceLimits,
     /// What was wrong with members that take no turns.
@@ -41,14 +43,14 @@ pub struct ArmPanel<'p> {
 }
 
 impl<'p> ArmPanel<'p> {
-    /// A panel of these arms.
+    /// A panel of these arms, whose load no schedule offers.
     pub fn new(
         controls: Vec<Box<dyn PanelArm + 'p>>,
         members: Vec<Box<dyn PanelMember + 'p>>,
         subtracts: bool,
         limits: SliceLimits,
     ) -> Self {
-        ArmPanel { controls, members, subtracts, limits, faults: BTreeMap::new() }
+        ArmPanel { controls, members, subtracts, paced: false, limits, faults: BTreeMap::new() }
     }
 }
 
@@ -63,6 +65,10 @@ impl Panel for ArmPanel<'_> {
 
     fn subtracts(&self) -> bool {
         self.subtracts
+    }
+
+    fn is_paced(&self) -> bool {
+        self.paced
     }
 
     fn slice_limits(&self) -> SliceLimits {

@@ -21,7 +21,8 @@ pub(super) const FEWEST_RUNS: usize = 3;
 #[derive(Debug, Clone)]
 pub(super) struct CellRuns {
     pub(super) cell: Cell,
-    /// Values of the valid runs in the order they were made; those of panels at the median machine speed.
+    /// Values of the valid runs in the order they were made; those of panels at the median machine speed, unless a schedule
+    /// offered the load.
     pub(super) values: Vec<f64>,
     /// The same as they were measured.
     pub(super) raw: Vec<f64>,
@@ -152,10 +153,11 @@ struct RatedPanel {
 impl RatedPanel {
     fn of(panel: &PanelObservation, variant: usize, speed: f64) -> Option<Self> {
         let share = || panel.share_over_machine(variant).map_or(f64::INFINITY, |share| share.exp() * speed);
+        let (raw, at_speed) = (panel.member(variant).rate()?, panel.over_machine(variant)?.exp() * speed);
         Some(Self {
             block: panel.block,
-            adjusted: panel.over_machine(variant)?.exp() * speed,
-            raw: panel.member(variant).rate()?,
+            adjusted: if panel.is_paced() { raw } else { at_speed },
+            raw,
             share: panel.subtracts().then(share),
         })
     }

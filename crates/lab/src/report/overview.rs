@@ -81,14 +81,12 @@ fn heading(results: &Results) -> String {
         Some(metric) => format!("million {metric}"),
         None => results.metrics(),
     };
-    match results.has_panels() {
-        true => {
-            format!(
-                "{metric}, whole loop, median (minimum–maximum) of the blocks at the median machine speed"
-            )
-        }
-        false => format!("{metric}, median (minimum–maximum) of the valid runs"),
-    }
+    let figures = match (results.has_panels(), results.is_paced()) {
+        (true, false) => "whole loop, median (minimum–maximum) of the blocks at the median machine speed",
+        (true, true) => "whole loop, median (minimum–maximum) of the blocks",
+        (false, _) => "median (minimum–maximum) of the valid runs",
+    };
+    format!("{metric}, {figures}")
 }
 
 /// Aligns the first column to the left, all others to the right.

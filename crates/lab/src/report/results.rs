@@ -89,6 +89,11 @@ impl Results {
         matches!(self.campaign.measured, Measurements::Panels(_))
     }
 
+    /// Whether a schedule offered the load, so that rates are shown as they were measured.
+    pub(super) fn is_paced(&self) -> bool {
+        self.campaign.records().any(|record| record.paced)
+    }
+
     /// The title of the experiment without a colon at its end, because the report adds its own.
     pub(super) fn title(&self) -> &str {
         self.campaign.experiment.title.trim_end_matches([':', '.', ' '])

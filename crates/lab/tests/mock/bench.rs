@@ -48,11 +48,13 @@ pub struct Machine {
     pub disturbed: f64,
     /// Whether the time of the control is part of a member's.
     pub subtracts: bool,
+    /// Whether it says that a schedule offers the load.
+    pub paced: bool,
 }
 
 impl Default for Machine {
     fn default() -> Self {
-        Self { copy: 1.0, copy_stalls_in: None, drift: 0.0, disturbed: 0.0, subtracts: true }
+        Self { copy: 1.0, copy_stalls_in: None, drift: 0.0, disturbed: 0.0, subtracts: true, paced: false }
     }
 }
 
@@ -118,6 +120,10 @@ impl Panel for MockPanel<'_> {
 
     fn subtracts(&self) -> bool {
         self.mock.machine.subtracts
+    }
+
+    fn is_paced(&self) -> bool {
+        self.mock.machine.paced
     }
 
     fn slice_limits(&self) -> SliceLimits {

@@ -48,8 +48,10 @@ pub(super) fn panel<A: BenchFamily, T>(
         arms.add(path, config, flows)?;
     }
     let Arms { controls, members, .. } = arms;
-    let subtracts = configs.iter().all(|config| config.pps.is_none());
-    Ok(work(ArmPanel::new(controls, members, subtracts, ONE_CORE_LIMITS)))
+    let paced = configs.iter().any(|config| config.pps.is_some());
+    let mut panel = ArmPanel::new(controls, members, !paced, ONE_CORE_LIMITS);
+    panel.paced = paced;
+    Ok(work(panel))
 }
 
 /// What a control has in common with its members.

@@ -35,8 +35,11 @@ pub(super) fn panel<A: BenchFamily>(
         before: cores.round_trip()?,
         run: CountedRun { config: largest.config.clone(), flows: Arc::clone(&largest.flows), total: None },
     };
+    let paced = paths.iter().any(|path| path.config.pps.is_some());
     let members = paths.into_iter().map(|path| Box::new(TwoCoreMember::of(path)) as Box<dyn PanelMember>);
-    Ok(ArmPanel::new(vec![Box::new(control)], members.collect(), false, TWO_CORE_LIMITS))
+    let mut panel = ArmPanel::new(vec![Box::new(control)], members.collect(), false, TWO_CORE_LIMITS);
+    panel.paced = paced;
+    Ok(panel)
 }
 
 /// Runs of one router, and what they counted together.

@@ -22,6 +22,9 @@ pub(super) fn blocks(results: &Results, scale: Scale) -> Result<String, LabError
     let blocks = families.map(|family| of_family(results, family, scale)).collect::<Result<String, _>>()?;
     let note = match scale {
         _ if !results.has_panels() => "",
+        _ if results.is_paced() => {
+            "The values are rates of the whole loop as they were measured, one for each block.\n"
+        }
         Scale::MedianSpeed => {
             "The values are rates of the whole loop at the median speed that the machine had during the campaign, one for \
              each block; `fullview report --raw .` shows them as they were measured.\n"

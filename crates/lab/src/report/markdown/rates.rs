@@ -20,14 +20,19 @@ pub(super) fn rates(results: &Results) -> String {
     let share = if subtracts { SHARE } else { "" };
     format!(
         "## Rates\n\n{}\n\nRates are {}, the medians over the valid blocks. The rate of the whole loop \
-         includes all that the bed does for the subject; it is shown at the median speed that the machine had during \
-         the campaign: the exponential of the midmean, over a block's rounds, of the logarithm of the rate over the \
-         control's in the same round, times the median over the blocks of the control's rate. {}{share}",
+         includes all that the bed does for the subject; it is shown {}. {}{share}",
         table(&heading[..columns], &rows),
         escaped(&results.metrics()),
+        if results.is_paced() { AS_MEASURED } else { AT_MEDIAN_SPEED },
         speeds(results),
     )
 }
+
+const AT_MEDIAN_SPEED: &str = "at the median speed that the machine had during the campaign: the exponential of the midmean, \
+                               over a block's rounds, of the logarithm of the rate over the control's in the same round, \
+                               times the median over the blocks of the control's rate";
+
+const AS_MEASURED: &str = "as it was measured, because a schedule offered the load";
 
 const SHARE: &str = " The rate in the subject's own share of the time lies between that of the whole loop and the one that \
                      remains when the time of the control is subtracted: the subtraction holds as far as the bed costs \
