@@ -180,3 +180,16 @@ fn large_tables_go_on() {
     assert!(one.len() == 10_000 && one == table(&before, "one"));
     assert_eq!(table(&after, "other"), ["192.0.2.1"]);
 }
+
+#[test]
+fn states_keep_whether_they_allow_options() {
+    for (rule, allows) in [("pass out keep state allow-opts", true), ("pass out keep state", false)] {
+        let rules = format!("block all\npass in on em0 allow-opts\n{rule}\n");
+        let mut before = Firewall::new(&rules, FEW);
+        assert!(before.passes(&out_by(1, 53)));
+        let (mut after, summary) = before.succeeded_by(Firewall::new(&rules, FEW));
+        assert_eq!(summary, ImportSummary { states: 1, ..ImportSummary::default() });
+        let answer = Packet { has_options: true, ..answer(&out_by(1, 53)) };
+        assert_eq!(after.passes(&answer), allows, "{rule}");
+    }
+}
