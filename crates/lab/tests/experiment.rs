@@ -92,10 +92,14 @@ fn published_figures_are_read() {
 }
 
 #[test]
-fn a_published_difference_is_that_of_the_published_rates() {
-    let both = published("rate = 3.0\nagainst_rate = 2.0\nproven = false");
-    let figure = &parse(&(EXPERIMENT.to_owned() + &both)).published.unwrap().figures[0];
-    assert_eq!((figure.relative_difference(), figure.proven), (Some(0.5), false));
+fn without_a_published_difference_there_is_that_of_the_published_rates() {
+    let figure = |published: &str| {
+        let read = parse(&(EXPERIMENT.to_owned() + published)).published.unwrap();
+        (read.figures[0].relative_difference(), read.figures[0].proven)
+    };
+    assert_eq!(figure(&published("against = \"before\"\nagainst_rate = 1.6")), (Some(0.21), true));
+    let without = published("against = \"before\"\nagainst_rate = 1.6\nproven = false");
+    assert_eq!(figure(&without.replace("difference = 0.21\n", "")), (Some(0.25), false));
 }
 
 #[test]

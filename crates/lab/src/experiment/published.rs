@@ -30,7 +30,7 @@ pub struct PublishedFigure {
     /// The published rate of what it was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against_rate: Option<f64>,
-    /// The published relative difference: 0.21 is +21 %. Where both rates are published, it follows from them.
+    /// The published relative difference: 0.21 is +21 %. It may be one of averages where the rates are medians.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<f64>,
     /// Whether the publication proved a difference.
@@ -39,10 +39,10 @@ pub struct PublishedFigure {
 }
 
 impl PublishedFigure {
-    /// The relative difference of the published rates, or the one that was published without them.
+    /// The relative difference that was published, or else that of the published rates.
     pub fn relative_difference(&self) -> Option<f64> {
         let of_rates = self.rate.zip(self.against_rate).map(|(rate, against)| rate / against - 1.0);
-        of_rates.or(self.difference)
+        self.difference.or(of_rates)
     }
 }
 
