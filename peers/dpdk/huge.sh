@@ -42,13 +42,19 @@ unlock_pool() {
 	pool_lock=
 }
 
+# The pages that stay when no program uses them. The kernel counts others too: those in use that were taken away, which go when they
+# are free. A number that is written means the ones that stay.
+lasting_pages() {
+	echo $(($(<"$pool/nr_hugepages") - $(<"$pool/surplus_hugepages")))
+}
+
 # Takes away as many pages as were added instead of restoring the number from before: another program may have added pages
 # in the meantime.
 put_back() {
 	local reserved
 	((pages_added > 0)) || return 0
 	lock_pool
-	reserved=$(<"$pool/nr_hugepages")
+	reserved=$(lasting_pages)
 	echo $((reserved - pages_added)) >"$pool/nr_hugepages" || say "could not return $pages_added huge pages; lower $pool/nr_hugepages by that number yourself"
 	pages_added=0
 	unlock_pool
@@ -78,11 +84,11 @@ reserve_huge_pages() {
 		return
 	fi
 	lock_pool
-	reserved=$(<"$pool/nr_hugepages")
-	pages_added=$((wanted - free))
+	reserved=$(lasting_pages) free=$(<"$pool/free_hugepages")
+	pages_added=$((wanted > free ? wanted - free : 0))
 	echo $((reserved + pages_added)) >"$pool/nr_hugepages" || true
 	# The kernel may have found fewer.
-	pages_added=$(($(<"$pool/nr_hugepages") - reserved))
+	pages_added=$(($(lasting_pages) - reserved))
 	free=$(<"$pool/free_hugepages")
 	unlock_pool
 	((free >= wanted)) && return
