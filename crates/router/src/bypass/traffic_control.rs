@@ -31,6 +31,9 @@ const PLAIN: [&str; 11] = [
     "clsact",
 ];
 
+/// Disciplines that have filters for what comes in or leaves.
+const FILTERED: [&str; 2] = ["ingress", "clsact"];
+
 /// The disciplines that shape what leaves by these interfaces.
 pub fn shapers(interfaces: &[String]) -> io::Result<Vec<String>> {
     let all = dump(NETLINK_ROUTE, RTM_GETQDISC, &[0; HEADER])?;
@@ -46,11 +49,15 @@ fn shapers_of(interface: &str, all: &[Vec<u8>]) -> Vec<String> {
     shaping.map(|kind| format!("tc, interface {interface}: queueing discipline {kind}")).collect()
 }
 
-/// The directions of these interfaces that have filters.
+/// The directions of these interfaces that have filters. They are asked for only where a discipline can have some: a running router
+/// looks again and again, perhaps at a thousand VLANs.
 pub fn filters(interfaces: &[String]) -> io::Result<Vec<String>> {
+    let all = dump(NETLINK_ROUTE, RTM_GETQDISC, &[0; HEADER])?;
     let mut found = Vec::new();
     for interface in interfaces {
-        let Some(link) = number(interface) else { continue };
+        let may_have_some =
+            |link: &i32| kinds(&all, *link).iter().any(|kind| FILTERED.contains(&kind.as_str()));
+        let Some(link) = number(interface).filter(may_have_some) else { continue };
         for (direction, parent) in DIRECTIONS {
             if !dump(NETLINK_ROUTE, RTM_GETTFILTER, &request(link, parent))?.is_empty() {
                 found.push(format!("tc, interface {interface}: filters at {direction}"));

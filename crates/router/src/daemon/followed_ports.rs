@@ -40,7 +40,7 @@ impl FollowedPorts {
     ) -> Result<(), DaemonError> {
         let link = |port| {
             let link = mirror.port_link(port)?;
-            let (index, birth, name) = (link.index, mirror.port_birth(port), link.name.clone());
+            let (index, birth, name) = (link.index, mirror.link_birth(link.index), link.name.clone());
             let known = Some(PortLink { index, birth, name });
             // A port on a link that went down stays, so that the traffic of other ports is not disturbed.
             let opens = link.up || !workers.options().needs_up(port) || self.links.get(port) == Some(&known);

@@ -49,7 +49,7 @@ const MAX_UNRESOLVED: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortLink {
     pub index: LinkIndex,
-    /// See [`Mirror::port_birth`].
+    /// See [`Mirror::link_birth`].
     pub birth: u64,
     pub name: String,
 }

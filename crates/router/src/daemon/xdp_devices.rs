@@ -35,7 +35,7 @@ pub enum TagPlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceState {
     pub device: XdpDevice,
-    /// See [`Mirror::port_birth`].
+    /// See [`Mirror::link_birth`].
     pub birth: u64,
     pub tags: TagPlace,
     pub choice: HookChoice,
@@ -141,9 +141,11 @@ impl DeviceReader {
 
     /// The present states.
     pub fn read(&mut self, mirror: &Mirror) -> Vec<DeviceState> {
-        let index = |port| mirror.port_link(port).map_or(0, |link| link.index);
-        let devices: Vec<(u32, u64)> =
-            (0..self.names.len()).map(|port| (index(port), mirror.port_birth(port))).collect();
+        let device = |port| {
+            let index = mirror.port_link(port).map_or(0, |link| link.index);
+            (index, mirror.link_birth(index))
+        };
+        let devices: Vec<(u32, u64)> = (0..self.names.len()).map(device).collect();
         let known = self.states.iter().map(|state| (state.device.index, state.birth));
         let is_due = self.read_at.is_none_or(|read| read.elapsed() >= OFFLOAD_CHECK);
         if is_due || !known.eq(devices.iter().copied()) || self.features.have_changed() {

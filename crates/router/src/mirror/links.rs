@@ -247,7 +247,7 @@ impl LinkTable {
         named.filter(|link| !self.is_part(link))
     }
 
-    /// Another number for a link that was removed and made again with the same index.
+    /// See [`super::Mirror::link_birth`].
     pub fn birth(&self, index: LinkIndex) -> u64 {
         self.links.get(&index).map_or(0, |known| known.birth)
     }

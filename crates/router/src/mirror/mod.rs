@@ -16,6 +16,7 @@ use fullview_table::Family;
 use fullview_table::fib::framework::{Settings, Tables, Time};
 
 use crate::netlink::event::{DumpPart, Link};
+use crate::route::LinkIndex;
 use links::LinkTable;
 use neighbors::NeighborTable;
 use reclaim::Reclaim;
@@ -259,9 +260,9 @@ impl Mirror {
         self.links.by_name(self.links.ports().get(port)?)
     }
 
-    /// Another number for each interface that a port ever had, also where one was removed and made again with the same index: the
-    /// kernel has detached all programs and sockets then.
-    pub fn port_birth(&self, port: usize) -> u64 {
-        self.port_link(port).map_or(0, |link| self.links.birth(link.index))
+    /// Another number for each link that ever had this index: of one that was removed, the kernel has detached all programs and
+    /// sockets. 0 of none.
+    pub fn link_birth(&self, index: LinkIndex) -> u64 {
+        self.links.birth(index)
     }
 }

@@ -38,15 +38,6 @@ impl From<QueryError> for ReloadError {
     }
 }
 
-impl From<FilterError> for ReloadError {
-    fn from(error: FilterError) -> ReloadError {
-        match error {
-            FilterError::Busy(_) => ReloadError::Unavailable(error.to_string()),
-            _ => ReloadError::Refused(error.to_string()),
-        }
-    }
-}
-
 /// The file, and the configuration that is in force.
 pub struct Reloader {
     path: PathBuf,
@@ -134,7 +125,8 @@ fn compile_filter(
     let (interfaces, filter) =
         queries.ask(move |state| (state.filtered_interfaces(planned.as_deref()), state.filter()))?;
     let in_force = filter.as_ref().map(|filter| &filter.rules);
-    Ok(Some(filter::compile_after(in_force, &options, &FileSystem::default(), &interfaces)?))
+    let compiled = filter::compile_after(in_force, &options, &FileSystem::default(), &interfaces);
+    compiled.map(Some).map_err(|error| ReloadError::Refused(error.to_string()))
 }
 
 /// Blocks SIGHUP for this thread and those that it starts later, and returns a descriptor to read the signals from. It must
