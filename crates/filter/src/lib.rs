@@ -16,6 +16,7 @@ mod fields;
 pub mod handover;
 pub mod interfaces;
 pub mod ipfw;
+mod memory;
 mod name_number;
 pub mod packet;
 pub mod pf;

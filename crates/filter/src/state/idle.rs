@@ -1,5 +1,7 @@
 //! Numbers in the order in which they were added. Any of them can be taken out at once, and a cursor goes round.
 
+use crate::memory::LargeArray;
+
 /// The neighbours of a number in the list.
 #[derive(Clone, Copy, Debug)]
 struct Link {
@@ -10,7 +12,7 @@ struct Link {
 /// A list of numbers below a bound. The link behind those of the numbers belongs to the ends of the list, which is a ring.
 #[derive(Debug)]
 pub(super) struct IdleList {
-    links: Box<[Link]>,
+    links: LargeArray<Link>,
     /// What the next step visits.
     cursor: u32,
     len: u32,
@@ -19,7 +21,7 @@ pub(super) struct IdleList {
 impl IdleList {
     /// An empty list for numbers below this one.
     pub fn new(bound: u32) -> Self {
-        let links = vec![Link { before: bound, after: bound }; bound as usize + 1].into();
+        let links = LargeArray::new(Link { before: bound, after: bound }, bound as usize + 1);
         IdleList { links, cursor: bound, len: 0 }
     }
 

@@ -5,6 +5,8 @@
 //! of Cuckoo++, Le Scouarnec 2018). If both are full, one resident moves to its own other bucket. There are no tombstones
 //! and nothing grows, so no operation takes long.
 
+use crate::memory::LargeArray;
+
 const SLOTS: usize = 10;
 /// Set in the tag of each slot in use.
 const USED: u16 = 0x8000;
@@ -64,9 +66,9 @@ impl Bucket {
 }
 
 /// An index with a bounded number of entries.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct FlowIndex {
-    buckets: Box<[Bucket]>,
+    buckets: LargeArray<Bucket>,
 }
 
 /// Neither bucket of a key has a slot, nor has one to make free.
@@ -77,7 +79,7 @@ impl FlowIndex {
     /// An index for so many entries, of which a quarter more would fit.
     pub fn new(entries: usize) -> Self {
         let buckets = (entries.max(1) * 5 / 4).div_ceil(SLOTS) + 1;
-        FlowIndex { buckets: vec![EMPTY; buckets].into() }
+        FlowIndex { buckets: LargeArray::new(EMPTY, buckets) }
     }
 
     /// The first bucket of a hash, to read it before it is needed. Returns a value that depends on the bucket.

@@ -8,6 +8,7 @@ use super::hash::FlowHasher;
 use super::index::FlowIndex;
 use super::phase::Phase;
 use super::tcp::{self, Tracked};
+use crate::memory::LargeArray;
 use crate::packet::protocol::{ICMP, ICMP6, TCP};
 use crate::packet::{Direction, Packet, TcpSegment, Transport};
 use crate::rule::{FlowName, Side};
@@ -35,8 +36,8 @@ pub(crate) struct NewState {
 /// A bounded table of states.
 #[derive(Debug)]
 pub struct StateTable {
-    hot: Box<[HotState]>,
-    cold: Box<[ColdState]>,
+    hot: LargeArray<HotState>,
+    cold: LargeArray<ColdState>,
     index: FlowIndex,
     hasher: FlowHasher,
     /// Entries that were never used start here.
@@ -56,8 +57,8 @@ impl StateTable {
     pub fn new(capacity: u32, seed: u64) -> Self {
         let entries = capacity as usize;
         StateTable {
-            hot: vec![HotState::FREE; entries].into(),
-            cold: vec![ColdState::FREE; entries].into(),
+            hot: LargeArray::new(HotState::FREE, entries),
+            cold: LargeArray::new(ColdState::FREE, entries),
             index: FlowIndex::new(2 * entries),
             hasher: FlowHasher::new(seed),
             fresh: 0,

@@ -8,6 +8,7 @@ use super::finder::{FlowFinder, FlowHash, HashOne, SoughtFlow};
 use super::offload::{FlowAccounts, NOT_OFFLOADED, OffloadedPackets};
 use super::simd::FlowIsa;
 use super::translations::{FlowTranslation, FlowTranslations};
+use crate::memory::LargeArray;
 use crate::state::table::{Hit, StateTable};
 
 /// So many flows move for a new one, so that of five thousand flows hardly one has no place.
@@ -72,8 +73,8 @@ const MOST_RENEWALS: usize = 512;
 /// A bounded cache of flows.
 #[derive(Debug)]
 pub struct FlowCache<A> {
-    entries: Box<[CachedFlow<A>]>,
-    bases: Box<[FlowBasis]>,
+    entries: LargeArray<CachedFlow<A>>,
+    bases: LargeArray<FlowBasis>,
     translations: FlowTranslations<A>,
     /// The places that were ever used.
     used: Vec<u32>,
@@ -91,8 +92,8 @@ impl<A: FlowAddresses> FlowCache<A> {
         let (flow, mark, sum) = (WireFlow::default(), FlowMark::new(NEVER, 0), FlowSum::default());
         let basis = FlowBasis { states: [None; 2], stamp: NEVER, last: 0, offloaded: NOT_OFFLOADED };
         FlowCache {
-            entries: vec![CachedFlow { flow, mark, sum, next_hop: 0 }; entries].into(),
-            bases: vec![basis; entries].into(),
+            entries: LargeArray::new(CachedFlow { flow, mark, sum, next_hop: 0 }, entries),
+            bases: LargeArray::new(basis, entries),
             translations: FlowTranslations::new(entries),
             used: Vec::with_capacity(entries),
             renewals: Vec::with_capacity(MOST_RENEWALS.min(2 * entries)),

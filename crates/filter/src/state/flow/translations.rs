@@ -3,6 +3,7 @@
 
 use super::addresses::{FlowAddresses, WireFlow};
 use super::finder::FlowHash;
+use crate::memory::LargeArray;
 
 /// What becomes of a flow's packets. At least one of both ends is translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ const END: u32 = u32::MAX;
 /// The translations of a cache's entries, and lists of those that are translated as they come in.
 #[derive(Debug)]
 pub(super) struct FlowTranslations<A> {
-    entries: Box<[Option<FlowTranslation<A>>]>,
+    entries: LargeArray<Option<FlowTranslation<A>>>,
     /// The first entry of each list, by the hash of the flow between both passes.
     first: Box<[u32]>,
     /// The entry after each entry in its list.
@@ -73,7 +74,7 @@ impl<A: FlowAddresses> FlowTranslations<A> {
     /// For so many entries, a power of two or none.
     pub fn new(entries: usize) -> Self {
         let ends = || vec![END; entries].into();
-        FlowTranslations { entries: vec![None; entries].into(), first: ends(), next: ends(), is_used: false }
+        FlowTranslations { entries: LargeArray::new(None, entries), first: ends(), next: ends(), is_used: false }
     }
 
     /// Whether no flow was ever translated.
