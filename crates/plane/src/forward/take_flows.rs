@@ -11,7 +11,8 @@ use fullview_filter::rule::Side;
 use fullview_filter::ruleset::{RuleSet, may_renew_flow, renew_flow};
 use fullview_filter::state::FilterWorker;
 use fullview_filter::state::flow::{
-    FamilyFlows, FlowCaches, FlowFinder, FlowHash, FlowLoop, FlowSum, FlowTime, SoughtFlow, WireHasher,
+    FamilyFlows, FlowCaches, FlowFinder, FlowHash, FlowLoop, FlowSum, FlowTime, SoughtEntry, SoughtFlow,
+    WireFlow, WireHasher,
 };
 use fullview_table::{NextHop, prefetch_value};
 
@@ -25,7 +26,7 @@ use crate::kernel_flows::{FlowSharing, KnownFlow};
 use crate::view::View;
 
 /// For so many packets at once the memory of their flows is requested.
-const STEP: usize = 32;
+const STEP: usize = 64;
 
 /// Packets of one step whose states have to be asked.
 type PutOff = BurstPositions<STEP>;
@@ -79,16 +80,24 @@ impl AddAssign for KnownPackets {
     }
 }
 
-/// The flows of some packets, between two loops.
+/// The flows of some packets, between two loops: see [`SoughtFlow`].
 pub(super) struct SoughtFlows<A> {
-    flows: Box<[SoughtFlow<A>; STEP]>,
+    flows: Box<[WireFlow<A>; STEP]>,
+    entries: Box<[SoughtEntry; STEP]>,
     /// The list of rules that counted the last packet.
     list: u16,
 }
 
 impl<A: FamilyFlows> SoughtFlows<A> {
     pub fn new() -> Self {
-        SoughtFlows { flows: Box::new([SoughtFlow::default(); STEP]), list: 0 }
+        let (flow, entry) = SoughtFlow::default();
+        SoughtFlows { flows: Box::new([flow; STEP]), entries: Box::new([entry; STEP]), list: 0 }
+    }
+
+    /// From this packet on.
+    #[inline(always)]
+    fn from(&self, first: usize) -> impl Iterator<Item = (&WireFlow<A>, &SoughtEntry)> {
+        self.flows[first..].iter().zip(&self.entries[first..])
     }
 }
 
@@ -131,7 +140,8 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
     fn find(&mut self, step: Range<usize>) {
         let finder = A::cache(self.filter.worker.flows_mut().0).finder();
         let (positions, packets) = (self.keys.destinations.positions_in(step), self.packets);
-        finder.isa().run(Find { finder, sought: &mut *self.sought.flows, positions, packets });
+        let SoughtFlows { flows, entries, .. } = &mut *self.sought;
+        finder.isa().run(Find { finder, flows: &mut **flows, entries: &mut **entries, positions, packets });
     }
 
     /// Counts the packets of known flows, except those whose states have to be asked.
@@ -143,8 +153,8 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
     /// Counts packets from this one on, up to one that is not just counted. Returns how many they are.
     #[inline(always)]
     fn count_run(&mut self, at: usize, step: &Range<usize>, run: &mut Run) -> usize {
-        let sought = self.sought.flows[at - step.start..].iter();
-        let packets = sought.zip(self.keys.destinations.next_hops_in(at..step.end));
+        let packets =
+            self.sought.from(at - step.start).zip(self.keys.destinations.next_hops_in(at..step.end));
         let cache = A::cache(self.filter.worker.flows_mut().0);
         let sum = cache.count_run(packets, (self.time.moment, run.list));
         run.add(sum)
@@ -153,7 +163,7 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
     /// The same for packets that are to be translated, whose places it notes.
     #[inline(never)]
     fn count_translated_run(&mut self, at: usize, step: &Range<usize>, run: &mut Run) -> usize {
-        let sought = self.sought.flows[at - step.start..].iter();
+        let sought = self.sought.from(at - step.start);
         let (positions, next_hops) = self.keys.destinations.parts_in(at..step.end);
         let (packets, mut positions) = (sought.zip(next_hops), positions.iter());
         let places = &mut *self.places;
@@ -182,7 +192,7 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
             places.set(position, place as u32);
             true
         };
-        let all = cache.find_run(self.sought.flows[at - step.start..].iter(), self.time.moment, found);
+        let all = cache.find_run(self.sought.from(at - step.start), self.time.moment, found);
         KnownPackets { all, segments: all, is_translated }
     }
 
@@ -265,7 +275,8 @@ pub(super) fn destination<A: WireFamily>(worker: &mut FilterWorker, place: usize
 /// The packets at these positions, whose flows are read.
 struct Find<'b, 'p, A> {
     finder: FlowFinder<'b, A>,
-    sought: &'b mut [SoughtFlow<A>],
+    flows: &'b mut [WireFlow<A>],
+    entries: &'b mut [SoughtEntry],
     positions: &'b [u8],
     packets: &'b [Packet<'p>],
 }
@@ -275,26 +286,29 @@ impl<A: WireFamily> FlowLoop for Find<'_, '_, A> {
 
     #[inline(always)]
     fn run(self, hasher: impl WireHasher) {
-        let Find { finder, sought, positions, packets } = self;
+        let Find { finder, flows, entries, positions, packets } = self;
         // So that the loop does not ask for each packet whether there are entries.
         if finder.is_empty() {
             return;
         }
         let slot = |position: &u8| &*packets[usize::from(*position)];
-        let at_once = if A::SEEKS_FOUR { positions.len() & !3 } else { 0 };
+        let at_once = positions.len() & !3;
         let (fours, positions) = positions.split_at(at_once);
-        let (sought, single) = sought.split_at_mut(at_once);
-        for (sought, [a, b, c, d]) in sought.as_chunks_mut().0.iter_mut().zip(fours.as_chunks().0) {
+        let ((flows, flow), (entries, entry)) = (flows.split_at_mut(at_once), entries.split_at_mut(at_once));
+        let sought = flows.as_chunks_mut().0.iter_mut().zip(entries.as_chunks_mut().0);
+        for ((flows, entries), [a, b, c, d]) in sought.zip(fours.as_chunks().0) {
             let slots = [slot(a), slot(b), slot(c), slot(d)];
-            if !A::seek_four(slots, &finder, hasher, sought) {
-                sought.iter_mut().zip(slots).for_each(|(one, slot)| *one = seek(slot, &finder, hasher));
+            if !A::seek_four(slots, &finder, hasher, (flows, entries)) {
+                for ((flow, entry), slot) in flows.iter_mut().zip(&mut *entries).zip(slots) {
+                    (*flow, *entry) = seek(slot, &finder, hasher);
+                }
             }
-            sought.iter().for_each(|sought| request(sought, &finder));
+            entries.iter().for_each(|entry| request(entry, &finder));
         }
-        for (sought, position) in single.iter_mut().zip(positions) {
+        for ((flow, entry), position) in flow.iter_mut().zip(entry).zip(positions) {
             let found = seek(slot(position), &finder, hasher);
-            request(&found, &finder);
-            *sought = found;
+            request(&found.1, &finder);
+            (*flow, *entry) = found;
         }
     }
 }
@@ -306,7 +320,7 @@ fn seek<A: WireFamily>(slot: &Slot, finder: &FlowFinder<'_, A>, hasher: impl Wir
 
 /// Requests the memory of the entry that the flow most often has.
 #[inline(always)]
-fn request<A: WireFamily>(sought: &SoughtFlow<A>, finder: &FlowFinder<'_, A>) {
+fn request<A: WireFamily>(sought: &SoughtEntry, finder: &FlowFinder<'_, A>) {
     finder.memory(sought.hash).into_iter().for_each(prefetch_value);
 }
 
@@ -347,7 +361,7 @@ impl<A: WireFamily> FlowLoop for Count<'_, '_, '_, '_, A> {
                     continue;
                 }
             }
-            let hash = batch.sought.flows[at - step.start].hash;
+            let hash = batch.sought.entries[at - step.start].hash;
             known += batch.count_other(at, hash, run, put_off);
             at += 1;
         }

@@ -4,8 +4,8 @@ use fullview_filter::address::{Address as FilterAddress, Family};
 use fullview_filter::packet::protocol::{ICMP, ICMP6, TCP, UDP};
 use fullview_filter::packet::{TcpSegment, is_icmp_query, plain_segment};
 use fullview_filter::state::flow::{
-    EndParts, FamilyFlows, FlowFinder, Inet6Addresses, InetAddresses, IpStart, SoughtFlow, WireFlow,
-    WireHasher, is_plain_inet, is_plain_inet6,
+    EndParts, FamilyFlows, FlowFinder, Inet6Addresses, InetAddresses, IpStart, SoughtEntry, SoughtFlow,
+    WireFlow, WireHasher, is_plain_inet, is_plain_inet6,
 };
 use fullview_table::Address;
 
@@ -32,8 +32,6 @@ pub(super) trait WireFamily: FamilyFlows {
     type Key: Address;
     /// The length of the header that all packets of known flows have.
     const HEADER: usize;
-    /// Whether [`Self::seek_four`] ever does.
-    const SEEKS_FOUR: bool;
 
     /// The key of an address of this family.
     fn key(address: FilterAddress) -> Self::Key;
@@ -45,15 +43,12 @@ pub(super) trait WireFamily: FamilyFlows {
     fn seek(slot: &Slot, finder: &FlowFinder<'_, Self>, hasher: impl WireHasher) -> Option<SoughtFlow<Self>>;
 
     /// The same for four packets, if each has such a flow and four are read at once. Says whether they were.
-    #[inline(always)]
     fn seek_four(
-        _slots: [&Slot; 4],
-        _finder: &FlowFinder<'_, Self>,
-        _hasher: impl WireHasher,
-        _sought: &mut [SoughtFlow<Self>; 4],
-    ) -> bool {
-        false
-    }
+        slots: [&Slot; 4],
+        finder: &FlowFinder<'_, Self>,
+        hasher: impl WireHasher,
+        sought: (&mut [WireFlow<Self>; 4], &mut [SoughtEntry; 4]),
+    ) -> bool;
 
     /// Which flow a packet that the rules judge may belong to.
     fn judged(slot: &Slot) -> Judged;
@@ -110,7 +105,6 @@ fn inet6_ends(slot: &Slot) -> EndParts {
 impl WireFamily for InetAddresses {
     type Key = u32;
     const HEADER: usize = ipv4::HEADER;
-    const SEEKS_FOUR: bool = true;
 
     fn key(address: FilterAddress) -> u32 {
         address.0 as u32
@@ -137,7 +131,7 @@ impl WireFamily for InetAddresses {
             return None;
         }
         let (flow, hash) = finder.inet(FLOW.get(head), slot.interface, hasher);
-        Some(SoughtFlow::new(flow, hash, INET_LENGTH.number(head)))
+        Some((flow, SoughtEntry::new(hash, INET_LENGTH.number(head))))
     }
 
     #[inline(always)]
@@ -145,7 +139,7 @@ impl WireFamily for InetAddresses {
         slots: [&Slot; 4],
         finder: &FlowFinder<'_, Self>,
         hasher: impl WireHasher,
-        sought: &mut [SoughtFlow<Self>; 4],
+        sought: (&mut [WireFlow<Self>; 4], &mut [SoughtEntry; 4]),
     ) -> bool {
         let [a, b, c, d] = slots;
         let starts = [ip_start(a), ip_start(b), ip_start(c), ip_start(d)];
@@ -168,8 +162,6 @@ impl WireFamily for InetAddresses {
 impl WireFamily for Inet6Addresses {
     type Key = u128;
     const HEADER: usize = ipv6::HEADER;
-    /// It was not faster, as more is read of each packet and written.
-    const SEEKS_FOUR: bool = false;
 
     fn key(address: FilterAddress) -> u128 {
         address.0
@@ -192,7 +184,19 @@ impl WireFamily for Inet6Addresses {
             return None;
         }
         let (flow, hash) = finder.inet6(INET6_ADDRESSES.get(head), inet6_ends(slot), hasher);
-        Some(SoughtFlow::new(flow, hash, inet6_length(head)))
+        Some((flow, SoughtEntry::new(hash, inet6_length(head))))
+    }
+
+    #[inline(always)]
+    fn seek_four(
+        slots: [&Slot; 4],
+        finder: &FlowFinder<'_, Self>,
+        hasher: impl WireHasher,
+        sought: (&mut [WireFlow<Self>; 4], &mut [SoughtEntry; 4]),
+    ) -> bool {
+        let [a, b, c, d] = slots;
+        let starts = [ip_start(a), ip_start(b), ip_start(c), ip_start(d)];
+        finder.four_inet6(starts, [a.interface, b.interface, c.interface, d.interface], hasher, sought)
     }
 
     fn judged(slot: &Slot) -> Judged {

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::ends::{EndParts, WireEnds};
+use super::ip_start::IpStart;
 use super::simd::WireHasher;
 use crate::address::{Address, Family};
 use crate::packet::protocol::TCP;
@@ -22,6 +23,9 @@ pub trait FlowAddresses: Copy + Eq + Default {
 
     /// Whether the source is a higher number than the destination, or a lower one.
     fn order(&self) -> Ordering;
+
+    /// Nonzero if others are not the same.
+    fn differ(&self, other: &Self) -> u64;
 
     /// Their hash with another word.
     fn hash(&self, word: u64, keys: &[u64; 4], hasher: impl WireHasher) -> u64;
@@ -72,6 +76,11 @@ impl FlowAddresses for InetAddresses {
     }
 
     #[inline(always)]
+    fn differ(&self, other: &Self) -> u64 {
+        self.0 ^ other.0
+    }
+
+    #[inline(always)]
     fn hash(&self, word: u64, keys: &[u64; 4], hasher: impl WireHasher) -> u64 {
         hasher.of_two(keys, [self.0, word])
     }
@@ -99,6 +108,13 @@ impl FlowAddresses for InetAddresses {
 pub struct Inet6Addresses([u64; 4]);
 
 impl Inet6Addresses {
+    /// The addresses of a packet.
+    #[inline(always)]
+    pub(super) fn of_start(start: &IpStart) -> Self {
+        let [_, _, _, _, _, _, _, _, rest @ ..] = start;
+        rest.first_chunk().map_or(Self::default(), |bytes| Self::from_wire(*bytes))
+    }
+
     /// The addresses from their 32 bytes.
     #[inline(always)]
     pub fn from_wire(bytes: [u8; 32]) -> Self {
@@ -114,8 +130,7 @@ impl Inet6Addresses {
 impl PartialEq for Inet6Addresses {
     #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
-        let differ = |word: usize| self.0[word] ^ other.0[word];
-        differ(0) | differ(1) | differ(2) | differ(3) == 0
+        self.differ(other) == 0
     }
 }
 
@@ -142,6 +157,12 @@ impl FlowAddresses for Inet6Addresses {
     fn order(&self) -> Ordering {
         let [a, b, c, d] = self.0;
         (a, b).cmp(&(c, d))
+    }
+
+    #[inline(always)]
+    fn differ(&self, other: &Self) -> u64 {
+        let differ = |word: usize| self.0[word] ^ other.0[word];
+        differ(0) | differ(1) | differ(2) | differ(3)
     }
 
     #[inline(always)]
@@ -219,6 +240,12 @@ impl<A: FlowAddresses> WireFlow<A> {
             addresses: mark(addresses),
             is_descending: self.addresses.order().then(source.cmp(&destination)).is_gt(),
         }
+    }
+
+    /// Nonzero if another one is not the same.
+    #[inline(always)]
+    pub(super) fn differs(&self, other: &Self) -> u64 {
+        self.addresses.differ(&other.addresses) | self.ends.differs(other.ends)
     }
 
     /// Whether states follow each of its packets.

@@ -4,7 +4,7 @@
 
 use super::addresses::{FlowAddresses, WireFlow};
 use super::entry::{CachedFlow, FlowMark, FlowSum, NEVER};
-use super::finder::{FlowFinder, FlowHash, HashOne, SoughtFlow};
+use super::finder::{FlowFinder, FlowHash, HashOne, SoughtEntry};
 use super::offload::{FlowAccounts, NOT_OFFLOADED, OffloadedPackets};
 use super::simd::FlowIsa;
 use super::translations::{FlowTranslation, FlowTranslations};
@@ -134,7 +134,7 @@ impl<A: FlowAddresses> FlowCache<A> {
     #[inline(always)]
     pub fn count_run<'p, H: From<u16> + 'p>(
         &mut self,
-        packets: impl Iterator<Item = (&'p SoughtFlow<A>, &'p mut H)>,
+        packets: impl Iterator<Item = ((&'p WireFlow<A>, &'p SoughtEntry), &'p mut H)>,
         (moment, rules): (u64, u16),
     ) -> FlowSum
     where
@@ -143,18 +143,17 @@ impl<A: FlowAddresses> FlowCache<A> {
         let (mask, mark, mut all) = (self.mask(), FlowMark::new(moment, rules), FlowSum::default());
         // A slice, as the compiler cannot know that entries do not overlap the cache.
         let entries = &mut *self.entries;
-        for (SoughtFlow { flow, hash, packet }, next_hop) in packets {
-            let first = entries.get_mut(hash.first(mask)).filter(|entry| entry.flow == *flow);
-            let entry = match first {
-                Some(entry) => entry,
+        for ((flow, SoughtEntry { hash, packet }), next_hop) in packets {
+            let entry = match entries.get_mut(hash.first(mask)) {
+                Some(entry) if entry.is_of(flow, mark) => entry,
                 // The second entry's memory was not asked for: only a packet that may be counted waits for it.
-                None if packet.is_empty() => break,
-                None => match entries.get_mut(hash.second(mask)) {
-                    Some(entry) if entry.flow == *flow => entry,
+                _ if packet.is_empty() => break,
+                _ => match entries.get_mut(hash.second(mask)) {
+                    Some(entry) if entry.is_of(flow, mark) => entry,
                     _ => break,
                 },
             };
-            let (Some(sum), true) = (entry.sum.plus(*packet), entry.mark == mark) else { break };
+            let Some(sum) = entry.sum.plus(*packet) else { break };
             entry.sum = sum;
             *next_hop = H::from(entry.next_hop);
             all.add(*packet);
@@ -166,7 +165,7 @@ impl<A: FlowAddresses> FlowCache<A> {
     #[inline(always)]
     pub fn count_translated_run<'p, H: From<u16> + 'p>(
         &mut self,
-        packets: impl Iterator<Item = (&'p SoughtFlow<A>, &'p mut H)>,
+        packets: impl Iterator<Item = ((&'p WireFlow<A>, &'p SoughtEntry), &'p mut H)>,
         (moment, rules): (u64, u16),
         mut counted: impl FnMut(usize, &Option<FlowTranslation<A>>),
     ) -> FlowSum
@@ -177,10 +176,11 @@ impl<A: FlowAddresses> FlowCache<A> {
         for (sought, next_hop) in packets {
             let Some(place) = self.place_of(sought) else { break };
             let entry = &mut self.entries[place];
-            let (Some(sum), true) = (entry.sum.plus(sought.packet), entry.mark == mark) else { break };
+            let packet = sought.1.packet;
+            let (Some(sum), true) = (entry.sum.plus(packet), entry.mark == mark) else { break };
             entry.sum = sum;
             *next_hop = H::from(entry.next_hop);
-            all.add(sought.packet);
+            all.add(packet);
             counted(place, &self.translations.entries()[place]);
         }
         all
@@ -191,7 +191,7 @@ impl<A: FlowAddresses> FlowCache<A> {
     #[inline(always)]
     pub fn find_run<'p>(
         &self,
-        packets: impl Iterator<Item = &'p SoughtFlow<A>>,
+        packets: impl Iterator<Item = (&'p WireFlow<A>, &'p SoughtEntry)>,
         moment: u64,
         mut found: impl FnMut(usize) -> bool,
     ) -> usize
@@ -199,14 +199,13 @@ impl<A: FlowAddresses> FlowCache<A> {
         A: 'p,
     {
         let is_followed = |place: &usize| self.entries[*place].mark.is_followed_at(moment);
-        let is_taken =
-            |sought: &&SoughtFlow<A>| self.place_of(sought).filter(is_followed).is_some_and(&mut found);
-        packets.take_while(is_taken).count()
+        let places = packets.map(|sought| self.place_of(sought).filter(is_followed));
+        places.take_while(|place| place.is_some_and(&mut found)).count()
     }
 
     /// The place of a packet's entry, valid or not.
     #[inline(always)]
-    fn place_of(&self, SoughtFlow { flow, hash, .. }: &SoughtFlow<A>) -> Option<usize> {
+    fn place_of(&self, (flow, SoughtEntry { hash, .. }): (&WireFlow<A>, &SoughtEntry)) -> Option<usize> {
         let mask = self.mask();
         let is_its = |place: &usize| self.entries.get(*place).is_some_and(|entry| entry.flow == *flow);
         let first = Some(hash.first(mask)).filter(is_its);

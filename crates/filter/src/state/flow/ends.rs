@@ -63,6 +63,12 @@ impl WireEnds {
         WireEnds(self.0 & !DESTINATION | other.0 & DESTINATION)
     }
 
+    /// Nonzero if others are not the same.
+    #[inline(always)]
+    pub(super) fn differs(self, other: WireEnds) -> u64 {
+        self.0 ^ other.0
+    }
+
     /// What is the same whichever interface the packets come in by.
     #[inline(always)]
     pub(super) fn without_interface(self) -> u64 {

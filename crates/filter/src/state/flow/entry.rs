@@ -1,7 +1,7 @@
 //! What a packet of a known flow reads and writes: one cache line, in which one comparison says whether the entry is true, and one
 //! addition counts.
 
-use super::addresses::{Inet6Addresses, WireFlow};
+use super::addresses::{FlowAddresses, Inet6Addresses, WireFlow};
 
 /// The stamp of an entry that is no longer valid, older than all others; and its moment.
 pub(super) const NEVER: u64 = 0;
@@ -18,6 +18,14 @@ pub(super) struct CachedFlow<A> {
 }
 
 const _: () = assert!(size_of::<CachedFlow<Inet6Addresses>>() == 64);
+
+impl<A: FlowAddresses> CachedFlow<A> {
+    /// Whether it is of this flow and has this mark.
+    #[inline(always)]
+    pub fn is_of(&self, flow: &WireFlow<A>, mark: FlowMark) -> bool {
+        self.flow.differs(flow) | (self.mark.0 ^ mark.0) == 0
+    }
+}
 
 /// The moment up to which the states are known to live, and the number of the list of rules that count: one comparison. If more
 /// is to be done for each packet of the flow, the mark differs from that of flows whose packets are just counted.

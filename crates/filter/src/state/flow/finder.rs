@@ -4,7 +4,7 @@ use super::addresses::{FlowAddresses, Inet6Addresses, InetAddresses, WireFlow};
 use super::ends::{EndParts, WireEnds};
 use super::entry::{CachedFlow, FlowSum};
 use super::ip_start::IpStart;
-use super::simd::{FlowIsa, FlowLoop, FourInet, WireHasher};
+use super::simd::{FlowIsa, FlowLoop, WireHasher};
 
 /// Both places of a flow lie within so many entries: within a page, or two that follow each other.
 const NEAR: usize = 64;
@@ -27,23 +27,24 @@ impl FlowHash {
     }
 }
 
-/// A packet whose flow is looked for.
+/// Where the entry of a packet's flow is looked for, and what is counted there: nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SoughtFlow<A> {
-    /// The default, which no packet has, for a packet that is not just counted.
-    pub flow: WireFlow<A>,
+pub struct SoughtEntry {
     pub hash: FlowHash,
-    /// What is counted: nothing by default.
     pub(super) packet: FlowSum,
 }
 
-impl<A> SoughtFlow<A> {
-    /// A packet of this length.
+impl SoughtEntry {
+    /// For a packet of this length.
     #[inline(always)]
-    pub fn new(flow: WireFlow<A>, hash: FlowHash, length: u16) -> Self {
-        SoughtFlow { flow, hash, packet: FlowSum::packet(length) }
+    pub fn new(hash: FlowHash, length: u16) -> Self {
+        SoughtEntry { hash, packet: FlowSum::packet(length) }
     }
 }
+
+/// A packet whose flow is looked for. Where there are several, flows and entries have an array each, since those of four packets
+/// leave the registers in that order. The default flow, which no packet has, is that of a packet that is not just counted.
+pub type SoughtFlow<A> = (WireFlow<A>, SoughtEntry);
 
 /// Hashes flows and finds the memory of their entries. It is a copy of what that takes, since a compiler cannot know that what a
 /// loop writes is not part of the cache.
@@ -100,17 +101,15 @@ impl FlowFinder<'_, InetAddresses> {
         starts: [&IpStart; 4],
         interfaces: [u16; 4],
         hasher: impl WireHasher,
-        sought: &mut [SoughtFlow<InetAddresses>; 4],
+        (flows, entries): (&mut [WireFlow<InetAddresses>; 4], &mut [SoughtEntry; 4]),
     ) -> bool {
         let read = hasher.four_inet(&self.keys, starts, interfaces, FlowSum::packet(0).word());
-        let Some(FourInet { flows, counted }) = read else { return false };
-        for (sought, ([addresses, ends], [hash, packet])) in
-            sought.iter_mut().zip(flows.into_iter().zip(counted))
-        {
-            let (addresses, ends) = (InetAddresses::of_word(addresses), WireEnds::of_word(ends));
-            let flow = WireFlow { addresses, ends };
-            *sought = SoughtFlow { flow, hash: FlowHash(hash), packet: FlowSum::of_word(packet) };
-        }
+        let Some(read) = read else { return false };
+        *flows = read.flows.map(|[addresses, ends]| WireFlow {
+            addresses: InetAddresses::of_word(addresses),
+            ends: WireEnds::of_word(ends),
+        });
+        *entries = read.counted.map(sought_entry);
         true
     }
 }
@@ -127,6 +126,30 @@ impl FlowFinder<'_, Inet6Addresses> {
         let (ends, hash) = hasher.inet6(&self.keys, addresses, ends);
         (WireFlow { addresses: Inet6Addresses::from_wire(addresses), ends }, FlowHash(hash))
     }
+
+    /// As for IPv4.
+    #[inline(always)]
+    pub fn four_inet6(
+        &self,
+        starts: [&IpStart; 4],
+        interfaces: [u16; 4],
+        hasher: impl WireHasher,
+        (flows, entries): (&mut [WireFlow<Inet6Addresses>; 4], &mut [SoughtEntry; 4]),
+    ) -> bool {
+        let read = hasher.four_inet6(&self.keys, starts, interfaces, FlowSum::packet(0).word());
+        let Some(read) = read else { return false };
+        for ((flow, start), ends) in flows.iter_mut().zip(starts).zip(read.ends) {
+            *flow = WireFlow { addresses: Inet6Addresses::of_start(start), ends: WireEnds::of_word(ends) };
+        }
+        *entries = read.counted.map(sought_entry);
+        true
+    }
+}
+
+/// From the hash of a flow, and what is counted.
+#[inline(always)]
+fn sought_entry([hash, packet]: [u64; 2]) -> SoughtEntry {
+    SoughtEntry { hash: FlowHash(hash), packet: FlowSum::of_word(packet) }
 }
 
 /// Hashes one flow.
@@ -148,7 +171,7 @@ impl<A: FlowAddresses> FlowLoop for HashOne<'_, A> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::ip_start::is_plain_inet;
+    use super::super::ip_start::{is_plain_inet, is_plain_inet6};
     use super::*;
 
     const KEYS: [u64; 4] = [0x0123_4567, 0x89ab_cdef_0000, 0xfedc_ba98, 0x7654_3210_0000];
@@ -184,12 +207,13 @@ mod tests {
     struct ReadFour<'s>([&'s IpStart; 4], [u16; 4], FlowIsa);
 
     impl FlowLoop for ReadFour<'_> {
-        type Output = Option<[SoughtFlow<InetAddresses>; 4]>;
+        type Output = Option<([WireFlow<InetAddresses>; 4], [SoughtEntry; 4])>;
 
         #[inline(always)]
         fn run(self, hasher: impl WireHasher) -> Self::Output {
-            let mut sought = [SoughtFlow::default(); 4];
-            finder(self.2).four_inet(self.0, self.1, hasher, &mut sought).then_some(sought)
+            let (mut flows, mut entries) = ([WireFlow::default(); 4], [SoughtEntry::default(); 4]);
+            let are_read = finder(self.2).four_inet(self.0, self.1, hasher, (&mut flows, &mut entries));
+            are_read.then_some((flows, entries))
         }
     }
 
@@ -208,6 +232,20 @@ mod tests {
     /// A byte of this range, or rarely any one.
     fn nearly_all(range: std::ops::RangeFrom<u8>) -> impl Strategy<Value = u8> {
         prop_oneof![15 => range, 1 => any::<u8>()]
+    }
+
+    /// Reads four IPv6 headers at once.
+    struct ReadFour6<'s>([&'s IpStart; 4], [u16; 4], FlowIsa);
+
+    impl FlowLoop for ReadFour6<'_> {
+        type Output = Option<([WireFlow<Inet6Addresses>; 4], [SoughtEntry; 4])>;
+
+        #[inline(always)]
+        fn run(self, hasher: impl WireHasher) -> Self::Output {
+            let (mut flows, mut entries) = ([WireFlow::default(); 4], [SoughtEntry::default(); 4]);
+            let are_read = finder(self.2).four_inet6(self.0, self.1, hasher, (&mut flows, &mut entries));
+            are_read.then_some((flows, entries))
+        }
     }
 
     fn faults() -> impl Strategy<Value = [Option<(usize, u8)>; 4]> {
@@ -238,11 +276,41 @@ mod tests {
                     let bytes = start[8..24].try_into().unwrap();
                     let (flow, hash) = isa.run(ReadInet(bytes, interface, isa));
                     is_plain_inet(start)
-                        .then(|| SoughtFlow::new(flow, hash, u16::from_be_bytes([start[2], start[3]])))
+                        .then(|| (flow, SoughtEntry::new(hash, u16::from_be_bytes([start[2], start[3]]))))
                 };
-                let expected: Option<Vec<_>> = (0..4).map(one).collect();
+                let expected: Option<(Vec<_>, Vec<_>)> = (0..4).map(one).collect();
                 let read = isa.run(ReadFour(starts.each_ref(), interfaces, isa));
-                prop_assert_eq!(read.map(Vec::from), expected.filter(|_| reads_four(isa)), "{:?}", isa);
+                prop_assert_eq!(read.map(|(flows, entries)| (flows.into(), entries.into())), expected.filter(|_| reads_four(isa)), "{:?}", isa);
+            }
+        }
+
+        #[test]
+        fn four_inet6_headers_are_read_as_one_by_one(
+            random in random_starts(),
+            payloads in [nearly_all(8..), nearly_all(8..), nearly_all(8..), nearly_all(8..)],
+            above in [any::<bool>(); 4],
+            hops in [nearly_all(2..), nearly_all(2..), nearly_all(2..), nearly_all(2..)],
+            interfaces in any::<[u16; 4]>(),
+        ) {
+            let starts: [IpStart; 4] = std::array::from_fn(|of| {
+                let mut start = random[of];
+                // Most payloads are short; of a long one the lower byte may be any.
+                (start[4], start[5]) = if above[of] { (payloads[of], start[5]) } else { (0, payloads[of]) };
+                start[7] = hops[of];
+                start
+            });
+            for isa in FlowIsa::available() {
+                let one = |of: usize| {
+                    let (start, interface) = (&starts[of], interfaces[of]);
+                    let parts = EndParts { ports: start[40..44].try_into().unwrap(), protocol: start[6], interface };
+                    let (flow, hash) = isa.run(ReadInet6(start[8..40].try_into().unwrap(), parts, isa));
+                    let length = u16::from_be_bytes([start[4], start[5]]).wrapping_add(40);
+                    is_plain_inet6(start).then(|| (flow, SoughtEntry::new(hash, length)))
+                };
+                let expected: Option<(Vec<_>, Vec<_>)> = (0..4).map(one).collect();
+                let read = isa.run(ReadFour6(starts.each_ref(), interfaces, isa));
+                let read = read.map(|(flows, entries)| (flows.into(), entries.into()));
+                prop_assert_eq!(read, expected.filter(|_| reads_four(isa)), "{:?}", isa);
             }
         }
 

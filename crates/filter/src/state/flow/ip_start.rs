@@ -6,7 +6,7 @@ pub type IpStart = [u8; 50];
 /// The length of an IPv4 header without options and of what shows both ports, as that of UDP does.
 pub(super) const LEAST_INET: u16 = 28;
 /// The payload of an IPv6 packet that shows both ports.
-const LEAST_INET6: u16 = 8;
+pub(super) const LEAST_INET6: u16 = 8;
 /// All bits of the fragment word but the one that forbids fragments and the one that means nothing.
 pub(super) const FRAGMENTED: [u8; 2] = [0x3f, 0xff];
 

@@ -31,7 +31,7 @@ pub use cache::{FlowCache, FlowTime};
 pub use caches::{FamilyFlows, FlowCaches, FlowRoute};
 pub use ends::{EndParts, WireEnds};
 pub use entry::FlowSum;
-pub use finder::{FlowFinder, FlowHash, SoughtFlow};
+pub use finder::{FlowFinder, FlowHash, SoughtEntry, SoughtFlow};
 pub use ip_start::{IpStart, is_plain_inet, is_plain_inet6};
 pub use offload::{FlowOffload, OffloadedPackets};
 pub use simd::{FlowIsa, FlowLoop, WireHasher};

@@ -74,7 +74,12 @@ impl<A: FlowAddresses> FlowTranslations<A> {
     /// For so many entries, a power of two or none.
     pub fn new(entries: usize) -> Self {
         let ends = || vec![END; entries].into();
-        FlowTranslations { entries: LargeArray::new(None, entries), first: ends(), next: ends(), is_used: false }
+        FlowTranslations {
+            entries: LargeArray::new(None, entries),
+            first: ends(),
+            next: ends(),
+            is_used: false,
+        }
     }
 
     /// Whether no flow was ever translated.

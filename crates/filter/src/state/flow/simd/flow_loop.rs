@@ -38,6 +38,18 @@ pub trait WireHasher: Copy + sealed::Sealed {
     ) -> Option<FourInet> {
         None
     }
+
+    /// As [`Self::inet6`] for four packets, if each is a plain one and this reads four at once. `packet` is added to each length.
+    #[inline(always)]
+    fn four_inet6(
+        self,
+        _keys: &[u64; 4],
+        _starts: [&IpStart; 4],
+        _interfaces: [u16; 4],
+        _packet: u64,
+    ) -> Option<FourInet6> {
+        None
+    }
 }
 
 /// What is read from four IPv4 headers.
@@ -45,6 +57,15 @@ pub trait WireHasher: Copy + sealed::Sealed {
 pub struct FourInet {
     /// Of each packet: the addresses, and what else identifies its flow.
     pub flows: [[u64; 2]; 4],
+    /// Of each packet: the hash of its flow, and its length.
+    pub counted: [[u64; 2]; 4],
+}
+
+/// What is read from four IPv6 headers.
+#[derive(Clone, Copy)]
+pub struct FourInet6 {
+    /// Of each packet: what identifies its flow beside the addresses.
+    pub ends: [u64; 4],
     /// Of each packet: the hash of its flow, and its length.
     pub counted: [[u64; 2]; 4],
 }

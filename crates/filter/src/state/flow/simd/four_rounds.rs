@@ -3,8 +3,8 @@
 use std::arch::x86_64::*;
 
 use super::super::ends::{EndParts, WireEnds};
-use super::super::ip_start::{FRAGMENTED, IpStart, LEAST_INET};
-use super::flow_loop::{FlowLoop, FourInet, WireHasher, sealed::Sealed};
+use super::super::ip_start::{FRAGMENTED, IpStart, LEAST_INET, LEAST_INET6};
+use super::flow_loop::{FlowLoop, FourInet, FourInet6, WireHasher, sealed::Sealed};
 use super::rounds::Rounds;
 
 /// Proof that the processor has AVX-512 F, BW, DQ and VL, and VAES; made by [`with_avx512`] alone.
@@ -57,6 +57,18 @@ impl WireHasher for FourRounds {
         // SAFETY: `self` proves that the processor has the features.
         unsafe { four_inet(keys, starts, interfaces, packet) }
     }
+
+    #[inline(always)]
+    fn four_inet6(
+        self,
+        keys: &[u64; 4],
+        starts: [&IpStart; 4],
+        interfaces: [u16; 4],
+        packet: u64,
+    ) -> Option<FourInet6> {
+        // SAFETY: as above.
+        unsafe { four_inet6(keys, starts, interfaces, packet) }
+    }
 }
 
 /// a | b | c
@@ -98,8 +110,75 @@ fn four_inet(keys: &[u64; 4], starts: [&IpStart; 4], interfaces: [u16; 4], packe
     Some(FourInet { flows, counted })
 }
 
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,aes,vaes")]
+#[inline]
+fn four_inet6(
+    keys: &[u64; 4],
+    starts: [&IpStart; 4],
+    interfaces: [u16; 4],
+    packet: u64,
+) -> Option<FourInet6> {
+    /// Ports, two zeros, and what stands in the first two bytes.
+    const PORTS_INTERFACE: u128 = NOTHING << 64 | 0x0100_ffff_0f0e_0d0c;
+    /// The protocol behind the place of the ports.
+    const PROTOCOL: u128 = NOTHING << 40 | 0x06_ffff_ffff;
+    const ALL_BUT_INTERFACE: u128 = (1 << 48) - 1;
+    let [a, b, c, d] = starts;
+    let heads = lanes([part::<0>(a), part::<0>(b), part::<0>(c), part::<0>(d)]);
+    let payloads = _mm512_shuffle_epi8(heads, four_times(PAYLOAD_OF_INET6));
+    if is_any_set(_mm512_or_si512(
+        few_hops_of_inet6(heads),
+        _mm512_subs_epu16(four_times(LEAST_INET6.into()), payloads),
+    )) {
+        return None;
+    }
+    let sources = lanes([part::<8>(a), part::<8>(b), part::<8>(c), part::<8>(d)]);
+    let destinations = lanes([part::<24>(a), part::<24>(b), part::<24>(c), part::<24>(d)]);
+    let tails = lanes([
+        _mm_insert_epi16::<0>(part::<28>(a), interfaces[0].into()),
+        _mm_insert_epi16::<0>(part::<28>(b), interfaces[1].into()),
+        _mm_insert_epi16::<0>(part::<28>(c), interfaces[2].into()),
+        _mm_insert_epi16::<0>(part::<28>(d), interfaces[3].into()),
+    ]);
+    let ends = _mm512_or_si512(
+        _mm512_shuffle_epi8(tails, four_times(PORTS_INTERFACE)),
+        _mm512_shuffle_epi8(heads, four_times(PROTOCOL)),
+    );
+    let [first, second] = rounds_of(keys);
+    let mixed = _mm512_aesenc_epi128(_mm512_xor_si512(sources, first), destinations);
+    let mixed = _mm512_aesenc_epi128(mixed, _mm512_and_si512(ends, four_times(ALL_BUT_INTERFACE)));
+    let mixed = _mm512_aesenc_epi128(mixed, second);
+    let hashes = _mm512_aesenc_epi128(_mm512_aesenc_epi128(mixed, first), second);
+    let lengths = _mm512_add_epi16(payloads, four_times(HEADER_OF_INET6));
+    let counts = _mm512_or_si512(lengths, _mm512_set1_epi64(packet as i64));
+    let counted = _mm512_unpacklo_epi64(hashes, counts);
+    let ends = _mm512_castsi512_si256(_mm512_maskz_compress_epi64(0b0101_0101, ends));
+    // SAFETY: both types are 64 bytes of plain bits.
+    let counted = unsafe { std::mem::transmute::<__m512i, [[u64; 2]; 4]>(counted) };
+    // SAFETY: both types are 32 bytes of plain bits.
+    let ends = unsafe { std::mem::transmute::<__m256i, [u64; 4]>(ends) };
+    Some(FourInet6 { ends, counted })
+}
+
+/// Zeros, for a shuffle.
+const NOTHING: u128 = u128::MAX;
+
+/// Where the length of the payload stands, as a number of sixteen bits.
+const PAYLOAD_OF_INET6: u128 = NOTHING << 16 | 0x0405;
+
+/// What the payload's length is without.
+const HEADER_OF_INET6: u128 = 40;
+
+/// Nonzero where there are less than two hops.
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+fn few_hops_of_inet6(heads: __m512i) -> __m512i {
+    const HOPS: u128 = 0xff << 56;
+    _mm512_and_si512(_mm512_subs_epu8(_mm512_set1_epi8(2), heads), four_times(HOPS))
+}
+
 /// Where the total length stands, as a number of sixteen bits.
-const LENGTH_OF_INET: u128 = u128::MAX << 16 | 0x0203;
+const LENGTH_OF_INET: u128 = NOTHING << 16 | 0x0203;
 
 /// Nonzero where a header has options, or is of a fragment.
 #[target_feature(enable = "avx512f")]

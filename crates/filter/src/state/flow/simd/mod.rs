@@ -13,7 +13,7 @@ mod multiplied;
 #[cfg(all(target_arch = "x86_64", not(fullview_portable)))]
 mod rounds;
 
-pub use flow_loop::{FlowLoop, FourInet, WireHasher};
+pub use flow_loop::{FlowLoop, WireHasher};
 pub use isa::FlowIsa;
 use isa::Kind;
 use multiplied::Multiplied;
