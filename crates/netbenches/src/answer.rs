@@ -5,7 +5,7 @@ use fullview_lab::stats::Verdict;
 use crate::import::{Import, SeriesComparison};
 use crate::published::PublishedMedians;
 use crate::reproduction::Reproduced;
-use crate::series::Series;
+use crate::series::{Series, counted};
 
 /// The last lines of the terminal, and the first of the report.
 pub fn sentences(import: &Import) -> Vec<String> {
@@ -54,13 +54,17 @@ fn compared(import: &Import, compared: &SeriesComparison) -> String {
 }
 
 /// Why a comparison has no difference. It is one of logarithms.
-fn without_effect(import: &Import, compared: &SeriesComparison) -> &'static str {
+fn without_effect(import: &Import, compared: &SeriesComparison) -> String {
     let is_of = |series: &&Series| {
         series.family == compared.family && [&compared.variant, &compared.against].contains(&&series.variant)
     };
-    let mut pair = import.series.iter().filter(is_of);
-    match pair.any(|series| series.values.iter().any(|value| *value <= 0.0)) {
-        true => "the values of all runs must be above zero",
-        false => "too few runs",
+    let pair: Vec<&Series> = import.series.iter().filter(is_of).collect();
+    if let Some(series) = pair.iter().find(|series| series.interrupted() > 0) {
+        let runs = counted(series.interrupted());
+        return format!("no packet came in some seconds of {runs} of {}", series.variant);
+    }
+    match pair.iter().any(|series| series.values.iter().any(|value| *value <= 0.0)) {
+        true => "the values of all runs must be above zero".into(),
+        false => "too few runs".into(),
     }
 }

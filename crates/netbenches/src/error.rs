@@ -19,6 +19,10 @@ pub enum Problem {
     CutOff,
     #[error("no rate remains without the first 15 and the last 10 lines: make a longer run")]
     TooShort,
+    #[error(
+        "no packet came in any second between the first 15 and the last 10 lines: find out why, and make the run again"
+    )]
+    NoPackets,
     #[error("this is not {expected}: move the file elsewhere")]
     Foreign { expected: &'static str },
     #[error("\"{token}\" is not a number: correct it")]

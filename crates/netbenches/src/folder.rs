@@ -21,6 +21,8 @@ pub struct RawRun {
     /// Seconds of the generator's clock, modulo 1000.
     pub clock: Option<f64>,
     pub drift: f64,
+    /// Seconds without packets, which the value leaves out.
+    pub silent: usize,
 }
 
 /// A published column of medians.
@@ -104,8 +106,8 @@ impl Folder {
                 Err("another file has the same number of the run: name each run by a number of its own"
                     .into())
             }
-            Ok(Measured { value, unit, clock, drift }) => {
-                self.runs.push(RawRun { name, value, unit, clock, drift });
+            Ok(Measured { value, unit, clock, drift, silent }) => {
+                self.runs.push(RawRun { name, value, unit, clock, drift, silent });
                 Ok(())
             }
             Err(reason) => {
@@ -150,16 +152,23 @@ struct Measured {
     unit: String,
     clock: Option<f64>,
     drift: f64,
+    silent: usize,
 }
 
 fn receiver(text: &str) -> Result<Measured, LineError> {
     let log = pktgen::parse(text)?;
-    Ok(Measured { value: log.median(), unit: "pps".into(), clock: Some(log.clock), drift: log.drift() })
+    Ok(Measured {
+        value: log.median(),
+        unit: "pps".into(),
+        clock: Some(log.clock),
+        drift: log.drift(),
+        silent: log.silent(),
+    })
 }
 
 fn searched(text: &str) -> Result<Measured, LineError> {
     let found = equilibrium::parse(text)?;
-    Ok(Measured { value: found.rate, unit: found.unit, clock: None, drift: 0.0 })
+    Ok(Measured { value: found.rate, unit: found.unit, clock: None, drift: 0.0, silent: 0 })
 }
 
 fn column(name: &str, path: &Path, text: &str) -> Result<Column, LineError> {

@@ -122,7 +122,9 @@ fn comparisons(series: &[Series]) -> Vec<SeriesComparison> {
     let result =
         |(((base, variant), contrast), judged): ((&(&Series, &Series), &Contrast<'_>), Option<_>)| {
             let generator_limited = [base, variant].iter().all(|series| series.generator_limited > 0);
-            let judged = judged.filter(|_: &Judgement| !generator_limited);
+            let interrupted = [base, variant].iter().any(|series| series.interrupted() > 0);
+            let is_judged = !generator_limited && !interrupted;
+            let judged = judged.filter(|_: &Judgement| is_judged);
             SeriesComparison {
                 family: variant.family.clone(),
                 variant: variant.variant.clone(),
@@ -130,7 +132,7 @@ fn comparisons(series: &[Series]) -> Vec<SeriesComparison> {
                 generator_limited,
                 difference: judged.map(|judged| judged.whole),
                 verdict: judged.map(|judged| judged.verdict),
-                runs_needed: runs_needed(contrast, MARGIN, ALPHA, pairs.len()).filter(|_| !generator_limited),
+                runs_needed: runs_needed(contrast, MARGIN, ALPHA, pairs.len()).filter(|_| is_judged),
             }
         };
     pairs.iter().zip(&contrasts).zip(judged).map(result).collect()
@@ -170,7 +172,20 @@ fn warnings(series: &Series) -> Vec<String> {
         .chain(unequal)
         .chain(renamed)
         .chain(generator_limit(series))
+        .chain(silence(series))
         .collect()
+}
+
+fn silence(series: &Series) -> Option<String> {
+    let Series { name, silent, .. } = series;
+    let (interrupted, seconds) = (series.interrupted(), silent.iter().sum::<usize>());
+    (interrupted > 0).then(|| {
+        format!(
+            "{name}: {interrupted} of {} runs have seconds without packets ({seconds} in all), which their values leave out, as \
+             those of netbenches do: the series is not compared",
+            silent.len()
+        )
+    })
 }
 
 fn generator_limit(series: &Series) -> Option<String> {

@@ -34,7 +34,7 @@ pub(crate) fn markdown(import: &Import) -> String {
 }
 
 const METHOD: &str = "## Method\n\nThe value of a run is the median of its seconds without the first 15 and the last 10 lines of the \
-                      log, as netbenches takes it. Verdicts compare each series with the first one of its family by Welch's \
+                      log and without seconds in which no packet came, as netbenches takes it. Verdicts compare each series with the first one of its family by Welch's \
                       interval of the log ratio, with a margin of ±1 % and 5 % for all comparisons together. netbenches \
                       makes all runs of a series before those of the next one, so that a drift of the machine looks like a \
                       difference: only runs that take turns can tell them apart. The number of runs that would be needed \

@@ -4,12 +4,12 @@ use fullview_lab::stats::median;
 
 use crate::error::{LineError, Problem, at, whole};
 
-/// The rates of one log that count.
+/// The seconds of one log that count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PktGenLog {
     /// Seconds of pkt-gen's clock at its first line, which it prints modulo 1000.
     pub clock: f64,
-    /// Packets per second, one for each second that counts.
+    /// Packets per second, one for each second that counts, and zero where no packet came.
     pub rates: Vec<f64>,
 }
 
@@ -29,7 +29,11 @@ pub fn parse(text: &str) -> Result<PktGenLog, LineError> {
     for (index, line) in counted.iter().enumerate() {
         rates.extend(rate(line, FIRST + index + 1)?);
     }
-    if rates.is_empty() { at(lines.len(), Problem::TooShort) } else { Ok(PktGenLog { clock, rates }) }
+    match rates.iter().any(|rate| *rate > 0.0) {
+        true => Ok(PktGenLog { clock, rates }),
+        false if rates.is_empty() => at(lines.len(), Problem::TooShort),
+        false => at(lines.len(), Problem::NoPackets),
+    }
 }
 
 fn clock(line: &str) -> Option<f64> {
@@ -40,27 +44,33 @@ fn clock(line: &str) -> Option<f64> {
         .filter(|clock: &f64| (0.0..1000.0).contains(clock))
 }
 
-/// The rate of a line; seconds without packets do not count.
+/// The rate of a line.
 fn rate(line: &str, number: usize) -> Result<Option<f64>, LineError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [_, "main_thread", _, rate, unit, ..] = words[..] else { return Ok(None) };
     let parsed = rate.parse::<u64>().ok().filter(|_| unit == "pps");
     match parsed {
-        Some(rate) => Ok((rate > 0).then_some(rate as f64)),
+        Some(rate) => Ok(Some(rate as f64)),
         None => at(number, Problem::Number { token: format!("{rate} {unit}") }),
     }
 }
 
 impl PktGenLog {
-    /// The value of the run.
+    /// The value of the run, which leaves out the seconds without packets, as netbenches does.
     pub fn median(&self) -> f64 {
-        median(&self.rates).unwrap_or(f64::NAN)
+        let rates: Vec<f64> = self.rates.iter().copied().filter(|rate| *rate > 0.0).collect();
+        median(&rates).unwrap_or(f64::NAN)
     }
 
-    /// By how much the last quarter of the run differs from the first.
+    /// How many seconds had no packets.
+    pub fn silent(&self) -> usize {
+        self.rates.iter().filter(|rate| **rate == 0.0).count()
+    }
+
+    /// By how much the last quarter of the run differs from the first, as a part of its value.
     pub fn drift(&self) -> f64 {
         let quarter = self.rates.len().div_ceil(4);
         let [first, last] = [&self.rates[..quarter], &self.rates[self.rates.len() - quarter..]];
-        median(last).zip(median(first)).map_or(0.0, |(last, first)| last / first - 1.0)
+        median(last).zip(median(first)).map_or(0.0, |(last, first)| (last - first) / self.median())
     }
 }

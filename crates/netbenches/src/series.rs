@@ -34,6 +34,15 @@ pub struct Series {
     pub trend: Option<f64>,
     /// By how much the last quarter of each run differs from its first.
     pub drifts: Vec<f64>,
+    /// Seconds of each run in which no packet came; the values leave them out.
+    pub silent: Vec<usize>,
+}
+
+impl Series {
+    /// In how many runs packets stopped, so that the values say too much.
+    pub fn interrupted(&self) -> usize {
+        self.silent.iter().filter(|seconds| **seconds > 0).count()
+    }
 }
 
 /// `1 run`, `5 runs`.
@@ -76,6 +85,7 @@ fn of_runs(runs: &[RawRun], folder: &Folder, free: &mut Vec<&Column>) -> Series 
         generator_limited: sent.iter().filter(|(value, offered)| *value >= ALL * offered).count(),
         offered: sent.into_iter().map(|(_, offered)| offered).collect(),
         drifts: runs.iter().map(|run| run.drift).collect(),
+        silent: runs.iter().map(|run| run.silent).collect(),
         values,
     }
 }
@@ -102,6 +112,7 @@ fn of_column(column: &Column) -> Series {
         // The order of the runs is known only of fewer than ten, where that of names is the same.
         trend: (column.values.len() < 10).then(|| trend(&column.values)).flatten(),
         drifts: Vec::new(),
+        silent: Vec::new(),
     }
 }
 

@@ -186,6 +186,35 @@ fn damaged_files_are_named_and_skipped() {
 }
 
 #[test]
+fn a_router_that_stops_forwarding_in_its_runs_is_not_judged_by_the_seconds_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = folder.path().join("RAW");
+    fs::create_dir(&raw).unwrap();
+    let put = |name: String, rates: &[u32]| fs::write(raw.join(name), log(rates, true)).unwrap();
+    for run in 1..=5 {
+        put(format!("bench.good.inet4.{run}.receiver"), &[10_000_000 + run; 60]);
+        put(format!("bench.hangs.inet4.{run}.receiver"), &[vec![11_000_000 + run; 12], vec![0; 48]].concat());
+    }
+    put("bench.dead.inet4.1.receiver".into(), &[0; 60]);
+    let import = Import::read(folder.path()).unwrap();
+    let hangs = &import.series[1];
+    assert_eq!(
+        (hangs.values[0], hangs.silent.as_slice(), hangs.drifts[0]),
+        (11_000_001.0, &[48; 5][..], -1.0)
+    );
+    let [compared] = &import.comparisons[..] else { panic!("{:?}", import.comparisons) };
+    assert!(compared.verdict.is_none() && compared.runs_needed.is_none(), "{compared:?}");
+    let answer = &sentences(&import)[0];
+    assert!(answer.ends_with("not judged: no packet came in some seconds of 5 runs of hangs"), "{answer}");
+    let warned = |words: &str| {
+        import.warnings.iter().any(|line| line.starts_with("hangs.inet4") && line.contains(words))
+    };
+    assert!(warned("5 of 5 runs have seconds without packets (240 in all)"), "{:?}", import.warnings);
+    assert!(warned("5 of 5 runs drift by more than 1 %"), "{:?}", import.warnings);
+    assert!(import.skipped[0].contains("no packet came in any second"), "{:?}", import.skipped);
+}
+
+#[test]
 fn published_medians_are_compared_by_run_also_beside_a_log_that_was_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let raw = folder.path().join("RAW");
