@@ -50,12 +50,44 @@ fn message(from: &str, to: &str) -> String {
 }
 
 fn message_about(example: &str, from: &str, to: &str) -> String {
-    let folder_of_test = tempfile::tempdir().unwrap();
-    let path = folder_of_test.path().join("lab.toml");
     let text = fs::read_to_string(folder().join(example)).unwrap();
     assert!(text.contains(from), "{from}");
-    fs::write(&path, text.replacen(from, to, 1)).unwrap();
+    refusal(&text.replacen(from, to, 1))
+}
+
+fn refusal(inventory: &str) -> String {
+    let folder_of_test = tempfile::tempdir().unwrap();
+    let path = folder_of_test.path().join("lab.toml");
+    fs::write(&path, inventory).unwrap();
     read_inventory(&path).expect_err("a wrong inventory").to_string()
+}
+
+/// The inventory with a wire more, between ports that it does not have yet.
+fn refusal_of_wire(wire: [&str; 2], ports: &[(&str, &str)], nodes: &str) -> String {
+    let mut text = fs::read_to_string(folder().join("three-nodes.toml")).unwrap();
+    text = text.replace("wires = [", &format!("wires = [{wire:?}, "));
+    for (beside, port) in ports {
+        text = text.replace(beside, &format!("{port}, {beside}"));
+    }
+    refusal(&(text + nodes))
+}
+
+#[test]
+fn a_wire_within_a_node_or_between_two_of_one_kind_is_refused() {
+    let own = "{ name = \"eth2\", address = \"198.19.0.1/24\" }";
+    let ports = [(
+        own,
+        "{ name = \"eth3\", address = \"192.0.2.1/24\" }, { name = \"eth4\", address = \"192.0.2.2/24\" }",
+    )];
+    let said = refusal_of_wire(["dut:eth3", "dut:eth4"], &ports, "");
+    assert!(said.contains("lab.toml") && said.contains("take it out of `wires`"), "{said}");
+    assert!(said.contains("from dut:eth3 (device under test) to dut:eth4 (device under test)"), "{said}");
+
+    let own = "{ name = \"eth1\", address = \"198.18.0.2/24\" }";
+    let ports = [(own, "{ name = \"eth2\", address = \"192.0.2.1/24\" }")];
+    let second = "[[nodes]]\nname = \"second\"\nhost = \"second\"\nrole = \"sender\"\ninterfaces = [{ name = \"eth1\", address = \"192.0.2.2/24\" }]\n";
+    let said = refusal_of_wire(["sender:eth2", "second:eth1"], &ports, second);
+    assert!(said.contains("from sender:eth2 (sender) to second:eth1 (sender)"), "{said}");
 }
 
 #[test]

@@ -226,6 +226,16 @@ impl NodeRole {
         }
     }
 
+    /// The column of the node, from where packets start to where they end. Wires lead from one to another.
+    pub fn column(self) -> usize {
+        match self {
+            NodeRole::Sender | NodeRole::SenderReceiver => 0,
+            NodeRole::Dut => 1,
+            NodeRole::Endpoint => 2,
+            NodeRole::Receiver => 3,
+        }
+    }
+
     pub fn is_host(self) -> bool {
         !matches!(self, NodeRole::Dut | NodeRole::Endpoint)
     }

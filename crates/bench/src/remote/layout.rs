@@ -86,16 +86,9 @@ impl WiringLayout {
 }
 
 fn columns(wiring: &Wiring) -> Vec<Vec<usize>> {
-    let order: [&[NodeRole]; 4] = [
-        &[NodeRole::Sender, NodeRole::SenderReceiver],
-        &[NodeRole::Dut],
-        &[NodeRole::Endpoint],
-        &[NodeRole::Receiver],
-    ];
     let nodes = &wiring.inventory.nodes;
-    let of =
-        |roles: &[NodeRole]| (0..nodes.len()).filter(|node| roles.contains(&nodes[*node].role)).collect();
-    order.map(of).into_iter().filter(|nodes: &Vec<usize>| !nodes.is_empty()).collect()
+    let of = |column: usize| (0..nodes.len()).filter(|node| nodes[*node].role.column() == column).collect();
+    (0..=NodeRole::Receiver.column()).map(of).filter(|nodes: &Vec<usize>| !nodes.is_empty()).collect()
 }
 
 /// The wires between two columns, in rows that begin at the top for each pair.

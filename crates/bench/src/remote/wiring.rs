@@ -324,6 +324,7 @@ fn wires(inventory: &Inventory) -> Result<Vec<[PortPlace; 2]>, String> {
                 return Err(format!("{name} is at two wires"));
             }
         }
+        check_columns(inventory, ends)?;
         wires.push(ends);
     }
     let all = ports(inventory, |_, _| true);
@@ -338,6 +339,23 @@ fn wires(inventory: &Inventory) -> Result<Vec<[PortPlace; 2]>, String> {
             ))
         }
     }
+}
+
+/// Packets go from one column to the next, and drawings have room for wires only between them.
+fn check_columns(inventory: &Inventory, ends: [PortPlace; 2]) -> Result<(), String> {
+    let [one, other] = ends.map(|port| &inventory.nodes[port.node]);
+    if one.role.column() != other.role.column() {
+        return Ok(());
+    }
+    let [from, to] = ends.map(|port| {
+        let NodeSettings { name, interfaces, .. } = &inventory.nodes[port.node];
+        format!("{name}:{}", interfaces[port.interface].name)
+    });
+    let [role, end] = [one, other].map(|node| node.role.word());
+    Err(format!(
+        "no packets go by the wire from {from} ({role}) to {to} ({end}): take it out of `wires`, and its interfaces out of \
+         their nodes"
+    ))
 }
 
 fn find(inventory: &Inventory, end: &str) -> Result<PortPlace, String> {
