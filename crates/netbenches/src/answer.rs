@@ -35,7 +35,7 @@ fn compared(import: &Import, compared: &SeriesComparison) -> String {
         compared;
     if *generator_limited {
         return format!(
-            "{family}: {variant} against {against} is not judged: both carried all that the generator sent"
+            "{family}: {variant} against {against} is not judged: both carried all that the generator sent in every run"
         );
     }
     let (Some(effect), Some(verdict)) = (difference, verdict) else {
@@ -49,16 +49,32 @@ fn compared(import: &Import, compared: &SeriesComparison) -> String {
         _ => String::new(),
     };
     format!(
-        "{family}: {variant} is {verdict} against {against}, {estimate:+.2} % ({low:+.2} … {high:+.2} %){more}"
+        "{family}: {variant} is {verdict} against {against}, {estimate:+.2} % ({low:+.2} … {high:+.2} %){more}{}",
+        limit(&pair(import, compared))
     )
+}
+
+/// Runs that the generator limits say what it sends, and hide by how much the routers differ beyond that.
+fn limit(pair: &[&Series]) -> String {
+    let sum = |of: fn(&Series) -> usize| -> usize { pair.iter().map(|series| of(series)).sum() };
+    match sum(|series| series.generator_limited) {
+        0 => String::new(),
+        limited => format!(
+            "; {limited} of {} carried all that was sent, so that the routers may differ by more",
+            counted(sum(|series| series.values.len()))
+        ),
+    }
+}
+
+fn pair<'i>(import: &'i Import, compared: &SeriesComparison) -> Vec<&'i Series> {
+    let variants = [&compared.against, &compared.variant];
+    let is_of = |series: &&Series| series.family == compared.family && variants.contains(&&series.variant);
+    import.series.iter().filter(is_of).collect()
 }
 
 /// Why a comparison has no difference. It is one of logarithms.
 fn without_effect(import: &Import, compared: &SeriesComparison) -> String {
-    let is_of = |series: &&Series| {
-        series.family == compared.family && [&compared.variant, &compared.against].contains(&&series.variant)
-    };
-    let pair: Vec<&Series> = import.series.iter().filter(is_of).collect();
+    let pair = pair(import, compared);
     if let Some(series) = pair.iter().find(|series| series.interrupted() > 0) {
         let runs = counted(series.interrupted());
         return format!("no packet came in some seconds of {runs} of {}", series.variant);

@@ -43,7 +43,7 @@ pub struct SeriesComparison {
     pub family: String,
     pub variant: String,
     pub against: String,
-    /// Both carried all that the generator sent: the difference is not one of routers.
+    /// Both carried all that the generator sent, in all runs: the difference is not one of routers.
     pub generator_limited: bool,
     pub difference: Option<Effect>,
     pub verdict: Option<Verdict>,
@@ -121,7 +121,7 @@ fn comparisons(series: &[Series]) -> Vec<SeriesComparison> {
     let judged = judge_runs(&contrasts, MARGIN, ALPHA);
     let result =
         |(((base, variant), contrast), judged): ((&(&Series, &Series), &Contrast<'_>), Option<_>)| {
-            let generator_limited = [base, variant].iter().all(|series| series.generator_limited > 0);
+            let generator_limited = [base, variant].iter().all(|series| series.is_generator_limited());
             let interrupted = [base, variant].iter().any(|series| series.interrupted() > 0);
             let is_judged = !generator_limited && !interrupted;
             let judged = judged.filter(|_: &Judgement| is_judged);

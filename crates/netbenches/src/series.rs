@@ -39,6 +39,11 @@ pub struct Series {
 }
 
 impl Series {
+    /// Whether the generator or the wire was the limit of all runs of which it is known what was sent.
+    pub fn is_generator_limited(&self) -> bool {
+        self.generator_limited > 0 && self.generator_limited == self.offered.len()
+    }
+
     /// In how many runs packets stopped, so that the values say too much.
     pub fn interrupted(&self) -> usize {
         self.silent.iter().filter(|seconds| **seconds > 0).count()

@@ -186,6 +186,37 @@ fn damaged_files_are_named_and_skipped() {
 }
 
 #[test]
+fn routers_are_judged_unless_the_generator_limits_all_their_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = folder.path().join("RAW");
+    fs::create_dir(&raw).unwrap();
+    let sent = 14_880_000;
+    let answer = |limited: u32| {
+        for (variant, rate) in [("one", 10_000_000), ("two", 12_000_000)] {
+            for run in 1..=5 {
+                let name = |side: &str| raw.join(format!("bench.{variant}.inet4.{run}.{side}"));
+                let received = if run <= limited { sent } else { rate + run };
+                fs::write(name("receiver"), log(&[received; 3], true)).unwrap();
+                fs::write(name("sender"), log(&[sent; 3], true)).unwrap();
+            }
+        }
+        sentences(&Import::read(folder.path()).unwrap()).remove(0)
+    };
+    assert!(answer(5).ends_with("not judged: both carried all that the generator sent in every run"));
+    let said = answer(0);
+    assert!(
+        said.starts_with("inet4: two is better against one, +20.00 %") && !said.contains("sent"),
+        "{said}"
+    );
+    let said = answer(1);
+    assert!(said.starts_with("inet4: two is ") && said.contains("against one, +"), "{said}");
+    assert!(
+        said.ends_with("; 2 of 10 runs carried all that was sent, so that the routers may differ by more"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_router_that_stops_forwarding_in_its_runs_is_not_judged_by_the_seconds_before() {
     let folder = tempfile::tempdir().unwrap();
     let raw = folder.path().join("RAW");
