@@ -2,6 +2,7 @@
 #![cfg(all(feature = "bpf", target_os = "linux"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
 
+mod agent;
 mod clean;
 mod examples;
 mod hooks;

@@ -1,16 +1,24 @@
 //! Links of the device under test of which one fails, on the machine of an agent.
 
+use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::machine::{MachineError, ip};
+use super::own_routes::own_routes;
 use super::undo::Changes;
 use crate::rates::{Failure, FailureLinks};
+
+/// Longer than two ends of a wire need to agree.
+const CARRIER: Duration = Duration::from_secs(15);
+const POLL: Duration = Duration::from_millis(10);
 
 /// Links with the routes of all failures. Dropping it repairs them, and removes the routes.
 pub struct DutLinks {
     links: FailureLinks,
-    /// Lines of `ip` that put back the machine's own routes by the link that fails: the kernel removes them.
-    routes: Vec<String>,
+    /// Lines of `ip` that put back the machine's own routes by the link that fails.
+    own: Vec<String>,
     /// Otherwise the kernel removes the addresses of IPv6 too.
     _keeps_addresses: Changes,
 }
@@ -22,15 +30,29 @@ impl DutLinks {
         if setting.exists() {
             changes.write(&setting, "1")?;
         }
-        let routes = [own_routes("-4", &links.egress)?, own_routes("-6", &links.egress)?].concat();
-        Ok(DutLinks { links, routes, _keeps_addresses: changes })
+        let own = own_routes(&links.egress)?;
+        Ok(DutLinks { links, own, _keeps_addresses: changes })
     }
 
     /// Runs every line, also after one that fails, whose error it returns.
     pub fn repair(&self) -> Result<(), MachineError> {
-        let lines = self.links.repair();
-        let done: Vec<_> = lines.iter().chain(&self.routes).map(|line| ip(line).map(drop)).collect();
+        let mut done: Vec<_> = self.links.repair().iter().map(|line| ip(line).map(drop)).collect();
+        if !self.own.is_empty() {
+            self.await_carrier();
+        }
+        done.extend(self.own.iter().map(|line| ip(line).map(drop)));
         done.into_iter().collect()
+    }
+
+    /// The kernel takes no next-hop object with an interface without carrier, which cards have seconds after they were set up.
+    fn await_carrier(&self) {
+        let (began, path) =
+            (Instant::now(), Path::new("/sys/class/net").join(&self.links.egress).join("carrier"));
+        while began.elapsed() < CARRIER
+            && fs::read_to_string(&path).is_ok_and(|carrier| carrier.trim() != "1")
+        {
+            thread::sleep(POLL);
+        }
     }
 
     pub fn fail(&self, failure: Failure) -> Result<(), MachineError> {
@@ -44,13 +66,4 @@ impl Drop for DutLinks {
         let _ = self.repair();
         self.links.remove().iter().for_each(|line| _ = ip(line));
     }
-}
-
-/// Lines that set the routes by an interface again, of all tables, which come back neither with its addresses nor with the
-/// next router advertisement.
-fn own_routes(family: &str, interface: &str) -> Result<Vec<String>, MachineError> {
-    let shown = ip(&format!("{family} route show table all dev {interface}"))?;
-    let comes_back = |line: &str| ["proto kernel", "proto ra"].iter().any(|origin| line.contains(origin));
-    let own = shown.lines().map(str::trim).filter(|line| !comes_back(line));
-    Ok(own.map(|line| format!("{family} route replace {line} dev {interface}")).collect())
 }

@@ -5,7 +5,7 @@
 //! its input ends, and puts back what it changed: so does a host whose connection is lost.
 //!
 //! Read the modules in this order: `declared`, `inventory`, `traffic_line`, `wiring`, `traffic_check`, `address_check`, `file`; on the hosts `protocol`, `requests`,
-//! `machine`, `tuning`, `claim`, `journal`, `undo`, `machine_settings`, `agent_device`, `counter`, `marks`, `dut_routes`, `dut_links`, `dut_profile`, `traces`,
+//! `machine`, `tuning`, `claim`, `journal`, `undo`, `machine_settings`, `agent_device`, `counter`, `marks`, `dut_routes`, `own_routes`, `dut_links`, `dut_profile`, `traces`,
 //! `agent`; here `ssh`, `session`, `shell`, `timed_command`, `connection`, `pkt_gen`, `command_run`, `command_sender`, `command_receiver`, `laid_files`, `bed`, `leftovers`, `hooks`, `image_install`, `check`, `remote_device`, `remote_routes`,
 //! `remote_trials`, `remote_failures`, `lab`; `layout`, `drawing`.
 
@@ -39,6 +39,7 @@ mod machine;
 mod machine_settings;
 mod marks;
 mod offers;
+mod own_routes;
 mod page;
 mod pkt_gen;
 mod probing;

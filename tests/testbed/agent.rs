@@ -1,0 +1,102 @@
+//! The agent on a node, asked directly.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use fullview_testnet::{Node, cable, eventually, may_run};
+use serde_json::{Value, json};
+
+struct Agent {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Agent {
+    fn start(node: &Node) -> Agent {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
+        command.arg("testbed-agent").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = node.run(move || command.spawn().unwrap());
+        let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        Agent { child, input, output }
+    }
+
+    fn ask(&mut self, request: &Value) -> Value {
+        writeln!(self.input, "{request}").unwrap();
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// Ends its input, and waits until it has put everything back.
+    fn end(mut self) {
+        drop(self.input);
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+/// A device under test with two wires.
+struct Dut {
+    node: Node,
+    _station: Node,
+}
+
+impl Dut {
+    fn new() -> Dut {
+        let (node, station) = (Node::new(), Node::new());
+        cable((&node, "eth2"), (&station, "eth2"));
+        cable((&node, "eth3"), (&station, "eth3"));
+        node.ip("address add 198.19.0.1/24 dev eth2");
+        node.ip("address add 192.0.2.1/24 dev eth3");
+        Dut { node, _station: station }
+    }
+
+    fn ip(&self, lines: &[&str]) -> Vec<String> {
+        lines.iter().map(|line| self.node.ip(line)).collect()
+    }
+}
+
+fn links() -> Value {
+    json!({ "links": {
+        "egress": "eth2",
+        "spare": "eth3",
+        "stations": [["198.19.0.2", "02:00:00:00:00:02"]],
+        "spare_station": "192.0.2.2",
+    }})
+}
+
+#[test]
+fn routes_by_next_hop_objects_come_back_with_the_link() {
+    if !may_run(&["ip"]) {
+        return;
+    }
+    let dut = Dut::new();
+    dut.ip(&[
+        "-6 address add 2001:db8:7::1/64 dev eth2 nodad",
+        "nexthop add id 5 via 198.19.0.9 dev eth2 proto static",
+        "nexthop add id 6 via 192.0.2.9 dev eth3",
+        "nexthop add id 7 via 198.19.0.8 dev eth2",
+        "nexthop add id 8 via 2001:db8:7::9 dev eth2",
+        "nexthop add id 10 group 5,2/6",
+        "nexthop add id 11 group 5/7",
+        "route add 100.64.1.0/24 nhid 5 proto static metric 20",
+        "route add 100.64.2.0/24 nhid 10",
+        "route add 100.64.3.0/24 nhid 11 table 77",
+        "route add 100.64.4.0/24 via 198.19.0.9 dev eth2",
+        "-6 route add 2001:db8:8::/48 nhid 8",
+    ]);
+    let shown =
+        || dut.ip(&["nexthop show", "-4 route show table all", "-6 route show to root 2001:db8::/32"]);
+    let before = shown();
+    let mut agent = Agent::start(&dut.node);
+    assert_eq!(agent.ask(&links()), "done");
+    for failure in ["link", "multipath-link"] {
+        assert_eq!(agent.ask(&json!("repair")), "done");
+        assert!(agent.ask(&json!({ "fail": failure }))["moment"].is_u64());
+        let left = shown();
+        assert!(!left[0].contains("dev eth2") && !left[1].contains("100.64.1.0/24"), "{left:?}");
+    }
+    agent.end();
+    // The kernel says for a moment that the link is down.
+    assert!(eventually(|| shown() == before), "{:#?} instead of {before:#?}", shown());
+}
