@@ -100,3 +100,23 @@ fn routes_by_next_hop_objects_come_back_with_the_link() {
     // The kernel says for a moment that the link is down.
     assert!(eventually(|| shown() == before), "{:#?} instead of {before:#?}", shown());
 }
+
+#[test]
+fn an_interface_that_was_down_keeps_its_addresses_of_ipv6() {
+    if !may_run(&["ip"]) {
+        return;
+    }
+    let dut = Dut::new();
+    dut.ip(&["link set eth2 down", "-6 address add 2001:db8:7::1/64 dev eth2 nodad"]);
+    let mut agent = Agent::start(&dut.node);
+    assert_eq!(agent.ask(&host()), "done");
+    assert!(dut.node.ip("-o link show dev eth2").contains(",UP"));
+    agent.end();
+    assert!(!dut.node.ip("-o link show dev eth2").contains(",UP"));
+    assert!(dut.node.ip("-6 address show dev eth2").contains("2001:db8:7::1/64"));
+    assert_eq!(dut.node.command("cat /proc/sys/net/ipv6/conf/eth2/keep_addr_on_down"), "0\n");
+}
+
+fn host() -> Value {
+    json!({ "host": { "interfaces": ["eth2"], "is_inet6": false } })
+}

@@ -121,11 +121,19 @@ impl Changes {
         self.write(&all.join("forwarding"), value)
     }
 
+    /// Has an interface keep its addresses of IPv6 while it is down.
+    pub fn keep_inet6_addresses(&mut self, interface: &str) -> Result<(), MachineError> {
+        let setting = Path::new("/proc/sys/net/ipv6/conf").join(interface).join("keep_addr_on_down");
+        // A kernel without IPv6 does not have it.
+        if setting.exists() { self.write(&setting, "1") } else { Ok(()) }
+    }
+
     /// Sets an interface up.
     pub fn up(&mut self, interface: &str) -> Result<(), MachineError> {
         let shown = ip_json(&format!("link show dev {interface}"))?;
         let flags = shown[0]["flags"].as_array().cloned().unwrap_or_default();
         if !flags.iter().any(|flag| flag == "UP") {
+            self.keep_inet6_addresses(interface)?;
             self.keep(Undo::Ip(format!("link set dev {interface} down")))?;
             ip(&format!("link set dev {interface} up"))?;
         }
