@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use fullview_testnet::{Node, cable, eventually, may_run};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 struct Agent {
@@ -115,6 +116,24 @@ fn an_interface_that_was_down_keeps_its_addresses_of_ipv6() {
     assert!(!dut.node.ip("-o link show dev eth2").contains(",UP"));
     assert!(dut.node.ip("-6 address show dev eth2").contains("2001:db8:7::1/64"));
     assert_eq!(dut.node.command("cat /proc/sys/net/ipv6/conf/eth2/keep_addr_on_down"), "0\n");
+}
+
+#[test]
+fn an_agent_that_a_signal_ends_puts_everything_back() {
+    if !may_run(&["ip"]) {
+        return;
+    }
+    let dut = Dut::new();
+    let forwarding = || dut.node.command("cat /proc/sys/net/ipv4/conf/eth2/forwarding");
+    dut.node.sysctl("ipv4/conf/eth2/forwarding", "1");
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let mut agent = Agent::start(&dut.node);
+        assert_eq!(agent.ask(&host()), "done");
+        assert_eq!(forwarding(), "0\n");
+        kill_process(Pid::from_raw(agent.child.id().cast_signed()).unwrap(), signal).unwrap();
+        assert!(agent.child.wait().unwrap().success(), "{signal:?}");
+        assert_eq!(forwarding(), "1\n", "{signal:?}");
+    }
 }
 
 fn host() -> Value {

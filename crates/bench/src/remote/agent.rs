@@ -1,6 +1,6 @@
 //! The agent: this program on a node, which does what the program that measures asks.
 //!
-//! It ends when its input ends or says nothing for long, and then puts back what it changed.
+//! It ends when its input ends or says nothing for long, or by a signal, and then puts back what it changed.
 
 use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
@@ -51,7 +51,7 @@ struct Agent {
 
 /// Answers the requests on standard input.
 pub fn serve_agent() -> io::Result<()> {
-    let (requests, mut agent) = (RequestLines::read(), Agent::default());
+    let (requests, mut agent) = (RequestLines::read()?, Agent::default());
     for line in &requests.lines {
         let answered = match serde_json::from_str(&line) {
             Ok(request) => agent.answer(request, &requests.lost),

@@ -1,6 +1,6 @@
 //! The requests of an agent, and whether the program that measures is still there.
 
-use std::io::{self, Read};
+use std::io::{self, PipeReader, Read};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,28 +18,31 @@ pub const LONGEST_SILENCE: Duration = Duration::from_secs(20);
 /// Lines of standard input.
 pub struct RequestLines {
     pub lines: Receiver<String>,
-    /// Set when the input has ended, also while a request is worked on.
+    /// Set when the input has ended, or a signal asks for the end, also while a request is worked on.
     pub lost: Arc<AtomicBool>,
 }
 
 impl RequestLines {
-    /// Reads standard input in a thread of its own.
-    pub fn read() -> RequestLines {
+    /// Reads standard input in a thread of its own. SIGINT, SIGTERM and SIGHUP end it, so that what was changed is put back.
+    pub fn read() -> io::Result<RequestLines> {
         let ((sender, lines), lost) = (channel(), Arc::new(AtomicBool::new(false)));
+        let (signalled, until) = io::pipe()?;
+        let mut until = Some(until);
+        ctrlc::set_handler(move || drop(until.take())).map_err(io::Error::other)?;
         let flag = Arc::clone(&lost);
         thread::spawn(move || {
             // An input that fails has ended.
-            let _ = forward_lines(&sender);
+            let _ = forward_lines(&sender, &signalled);
             flag.store(true, Ordering::Relaxed);
         });
-        RequestLines { lines, lost }
+        Ok(RequestLines { lines, lost })
     }
 }
 
-fn forward_lines(sender: &Sender<String>) -> io::Result<()> {
+fn forward_lines(sender: &Sender<String>, signalled: &PipeReader) -> io::Result<()> {
     let (mut input, mut kept) = (io::stdin().lock(), Vec::new());
     let mut chunk = [0; 4096];
-    while is_ready(&io::stdin())? {
+    while is_ready(&io::stdin(), signalled)? {
         let count = input.read(&mut chunk)?;
         if count == 0 {
             break;
@@ -56,14 +59,14 @@ fn forward_lines(sender: &Sender<String>) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for input; false after a long silence.
-fn is_ready(input: &impl AsFd) -> io::Result<bool> {
+/// Waits for input; false after a signal, whose pipe has lost its other end, and after a long silence.
+fn is_ready(input: &impl AsFd, signalled: &PipeReader) -> io::Result<bool> {
     let silence = Timespec::try_from(LONGEST_SILENCE).map_err(io::Error::other)?;
-    let mut waiting = [PollFd::new(input, PollFlags::IN)];
+    let mut waiting = [PollFd::new(input, PollFlags::IN), PollFd::new(signalled, PollFlags::IN)];
     loop {
         match poll(&mut waiting, Some(&silence)) {
             Err(rustix::io::Errno::INTR) => {}
-            found => return Ok(found? > 0),
+            found => return Ok(found? > 0 && waiting[1].revents().is_empty()),
         }
     }
 }

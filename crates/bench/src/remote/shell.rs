@@ -77,12 +77,15 @@ pub const LIFELINE: &str = "lifeline() {
 if command -v timeout; then while [ -n \"$(timeout 30 head -n 1)\" ]; do :; done; else cat; fi >/dev/null
 }";
 
+/// Signals that do not keep the last lines from running. SIGTERM is not ignored, because what the lines start would ignore it too.
+const TRAPS: &str = "trap '' HUP INT PIPE; trap : TERM";
+
 /// One compound command, which a shell reads as a whole before it runs any of it: then its input is only the lifeline. A
 /// failure ends a subshell only outside of conditions.
 fn script(first: &[String], last: &[String]) -> String {
     let [first, last] = [first, last].map(|lines| lines.join("\n"));
     format!(
-        "{{ trap '' HUP INT PIPE\n{LIFELINE}\n(\nset -e\n{first}\n) </dev/null >&2\n\
+        "{{ {TRAPS}\n{LIFELINE}\n(\nset -e\n{first}\n) </dev/null >&2\n\
          if [ $? -eq 0 ]; then echo '{READY}'; lifeline; else echo '{FAILED}'; fi\n\
          (\n:\n{last}\n) </dev/null >&2\necho '{STOPPED}'\nexit; }}\n"
     )
@@ -101,7 +104,7 @@ echo \"$d\"; lifeline; rm -rf \"$d\"; exit; }
 impl RemoteFolder {
     pub fn make(host: &SshHost) -> Result<RemoteFolder, RemoteError> {
         let session = Session::start(&host.node, host.session("exec sh"))?;
-        session.send(&format!("{{ trap '' HUP INT PIPE\n{LIFELINE}\n{FOLDER}"))?;
+        session.send(&format!("{{ {TRAPS}\n{LIFELINE}\n{FOLDER}"))?;
         session.keep_alive();
         let path = session.line(START)?;
         let fits = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
@@ -150,6 +153,16 @@ mod tests {
         assert_eq!(run("echo 'one'", "echo two"), [printed(READY), "one\ntwo".into()]);
         assert_eq!(run("false\necho never", "echo two"), [printed(FAILED), "two".into()]);
         assert_eq!(run("", "false\necho two"), [printed(READY), "two".into()]);
+    }
+
+    #[test]
+    fn a_signal_keeps_no_lines_from_running_and_ends_what_they_start() {
+        assert_eq!(
+            run("kill -TERM $$; echo on", "echo two"),
+            [format!("{READY}\n{STOPPED}"), "on\ntwo".into()]
+        );
+        let [_, log] = run("sh -c 'kill -TERM $$; echo lives' || echo ended", "echo two");
+        assert!(log.ends_with("ended\ntwo") && !log.contains("lives"), "{log}");
     }
 
     #[test]
