@@ -103,19 +103,26 @@ fn routes_by_next_hop_objects_come_back_with_the_link() {
 }
 
 #[test]
-fn an_interface_that_was_down_keeps_its_addresses_of_ipv6() {
+fn links_that_failed_leave_no_neighbour_and_an_interface_down_that_was() {
     if !may_run(&["ip"]) {
         return;
     }
     let dut = Dut::new();
-    dut.ip(&["link set eth2 down", "-6 address add 2001:db8:7::1/64 dev eth2 nodad"]);
+    let shown =
+        || (dut.node.ip("neighbor show nud permanent"), dut.node.ip("-o link show dev eth2").contains(",UP"));
+    let foreign = "neighbor replace 198.19.0.2 lladdr 02:00:00:00:00:99 dev eth2 nud permanent";
     let mut agent = Agent::start(&dut.node);
-    assert_eq!(agent.ask(&host()), "done");
-    assert!(dut.node.ip("-o link show dev eth2").contains(",UP"));
+    for before in ["link set eth2 up", foreign, "link set eth2 down"] {
+        dut.node.ip(before);
+        let before = shown();
+        assert_eq!(agent.ask(&links()), "done");
+        assert!(dut.node.ip("neighbor show nud permanent").contains("02:00:00:00:00:02"));
+        assert_eq!(agent.ask(&json!("repair")), "done");
+        assert!(agent.ask(&json!({ "fail": "link" }))["moment"].is_u64());
+        assert_eq!(agent.ask(&json!("stop_device")), "done");
+        assert_eq!(shown(), before);
+    }
     agent.end();
-    assert!(!dut.node.ip("-o link show dev eth2").contains(",UP"));
-    assert!(dut.node.ip("-6 address show dev eth2").contains("2001:db8:7::1/64"));
-    assert_eq!(dut.node.command("cat /proc/sys/net/ipv6/conf/eth2/keep_addr_on_down"), "0\n");
 }
 
 #[test]
@@ -134,6 +141,22 @@ fn an_agent_that_a_signal_ends_puts_everything_back() {
         assert!(agent.child.wait().unwrap().success(), "{signal:?}");
         assert_eq!(forwarding(), "1\n", "{signal:?}");
     }
+}
+
+#[test]
+fn an_interface_that_was_down_keeps_its_addresses_of_ipv6() {
+    if !may_run(&["ip"]) {
+        return;
+    }
+    let dut = Dut::new();
+    dut.ip(&["link set eth2 down", "-6 address add 2001:db8:7::1/64 dev eth2 nodad"]);
+    let mut agent = Agent::start(&dut.node);
+    assert_eq!(agent.ask(&host()), "done");
+    assert!(dut.node.ip("-o link show dev eth2").contains(",UP"));
+    agent.end();
+    assert!(!dut.node.ip("-o link show dev eth2").contains(",UP"));
+    assert!(dut.node.ip("-6 address show dev eth2").contains("2001:db8:7::1/64"));
+    assert_eq!(dut.node.command("cat /proc/sys/net/ipv6/conf/eth2/keep_addr_on_down"), "0\n");
 }
 
 fn host() -> Value {

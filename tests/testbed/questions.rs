@@ -85,7 +85,7 @@ fn routes_of_ipv6_change_and_fail_between_hosts() {
         let search = searches(&report, "kernel");
         assert!(mrr(&report, "kernel") > 0.0 && search["routes"]["routes"].as_u64() > Some(500), "{report}");
         assert!(search["changes"]["made"].as_u64() > Some(0), "{report}");
-        convergence(&report)
+        convergence(&report, "kernel")
     });
     let found = measured.next().expect("other work disturbed all measurements");
     assert!(found.len() == 6 && found.iter().all(|one| one["outages"][0]["recovered"] == true), "{found:?}");
@@ -136,7 +136,7 @@ fn the_link_and_the_route_of_a_device_between_hosts_fail() {
     let mut measured = (0..ATTEMPTS).filter_map(|_| {
         let report = measure_with(&hosts, &["--devices", "kernel", "--convergence=2"]);
         assert_eq!(routes(), before);
-        convergence(&report)
+        convergence(&report, "kernel")
     });
     let found = measured.next().expect("other work disturbed all measurements");
     assert_eq!(found.len(), 3, "{found:?}");
@@ -151,9 +151,55 @@ fn the_link_and_the_route_of_a_device_between_hosts_fail() {
     assert!(page(&hosts).contains("## Failures"));
 }
 
+/// Its lines are the first to set what the failing link needs, and the last to remove it.
+#[test]
+fn links_that_fail_leave_nothing_behind_a_device_of_lines() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let hosts = with_spare();
+    let receiver = &hosts.host("receiver").node;
+    let text = fs::read_to_string(hosts.path("lab.toml")).unwrap();
+    let lines = LINES.replace("$FIRST", &receiver.mac("eth1")).replace("$SECOND", &receiver.mac("eth2"));
+    write(&hosts, &(text + &lines));
+    let dut = hosts.host("dut");
+    let set = || (dut.node.ip("-4 route show"), dut.node.ip("neighbor show nud permanent"));
+    let before = set();
+    let mut measured = (0..ATTEMPTS).filter_map(|_| {
+        let report = measure_with(&hosts, &["--devices", "lines", "--convergence=1"]);
+        assert_eq!(set(), before);
+        convergence(&report, "lines")
+    });
+    assert!(measured.next().is_some(), "other work disturbed all measurements");
+}
+
+const LINES: &str = r#"
+[[devices]]
+name = "lines"
+kind = "command"
+start = [
+    "sysctl -q -w net.ipv4.conf.in.forwarding=1",
+    "ip address add 198.18.0.1/24 dev in",
+    "ip address add 198.19.0.1/24 dev out",
+    "ip address add 192.0.2.1/24 dev out2",
+    "ip neighbor add 198.19.0.2 lladdr $FIRST dev out",
+    "ip neighbor add 192.0.2.2 lladdr $SECOND dev out2",
+    "ip route add 100.64.7.0/24 dev out",
+]
+stop = [
+    "ip route del 100.64.7.0/24 dev out",
+    "ip neighbor del 192.0.2.2 dev out2",
+    "ip neighbor del 198.19.0.2 dev out",
+    "ip address del 192.0.2.1/24 dev out2",
+    "ip address del 198.19.0.1/24 dev out",
+    "ip address del 198.18.0.1/24 dev in",
+    "sysctl -q -w net.ipv4.conf.in.forwarding=0",
+]
+"#;
+
 /// What was found of each failure, unless other work disturbed it.
-fn convergence(report: &Value) -> Option<Vec<Value>> {
-    let search = searches(report, "kernel");
+fn convergence(report: &Value, device: &str) -> Option<Vec<Value>> {
+    let search = searches(report, device);
     let reasons = search["unanswered"].as_array().into_iter().flatten();
     for reason in reasons.map(|reason| reason.as_str().unwrap()) {
         eprintln!("again: {reason}");

@@ -163,6 +163,10 @@ impl Agent {
                 self.links.as_ref().ok_or("no links are set up")?.repair()?;
                 AgentReply::Done
             }
+            AgentRequest::EndLinks => {
+                self.links = None;
+                AgentReply::Done
+            }
             AgentRequest::Fail(failure) => {
                 let (links, began) = (self.links.as_ref().ok_or("no links are set up")?, now());
                 links.fail(failure)?;

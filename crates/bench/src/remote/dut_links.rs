@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::machine::{MachineError, ip};
 use super::own_routes::own_routes;
+use super::protocol::DeviceNeighbor;
 use super::undo::Changes;
 use crate::rates::{Failure, FailureLinks};
 
@@ -19,19 +20,21 @@ pub struct DutLinks {
     links: FailureLinks,
     /// Lines of `ip` that put back the machine's own routes by the link that fails.
     own: Vec<String>,
-    /// Otherwise the kernel removes the addresses of IPv6 too.
-    _keeps_addresses: Changes,
+    /// What is set at the link that fails, beside the routes.
+    _changes: Changes,
 }
 
 impl DutLinks {
     pub fn new(links: FailureLinks) -> Result<DutLinks, MachineError> {
         let mut changes = Changes::default();
-        let setting = Path::new("/proc/sys/net/ipv6/conf").join(&links.egress).join("keep_addr_on_down");
-        if setting.exists() {
-            changes.write(&setting, "1")?;
+        changes.keep_inet6_addresses(&links.egress)?;
+        changes.up(&links.egress)?;
+        for (address, mac) in &links.stations {
+            let neighbor = DeviceNeighbor { address: *address, mac: mac.clone() };
+            changes.neighbor(&links.egress, &neighbor)?;
         }
         let own = own_routes(&links.egress)?;
-        Ok(DutLinks { links, own, _keeps_addresses: changes })
+        Ok(DutLinks { links, own, _changes: changes })
     }
 
     /// Runs every line, also after one that fails, whose error it returns.

@@ -95,10 +95,12 @@ pub enum AgentRequest {
     /// Begins to observe this core, or that on which the device is seen most.
     Profile(ProfileRequest),
     EndProfile,
-    /// Sets up links of which one is to fail, until the device ends.
+    /// Sets up links of which one is to fail, until the device ends at the latest.
     Links(FailureLinks),
     Repair,
     Fail(Failure),
+    /// Puts back what `Links` set up.
+    EndLinks,
     /// The time of day, in nanoseconds since 1970.
     Clock,
     /// Keeps the stamps of packets of a family that arrive at these interfaces.

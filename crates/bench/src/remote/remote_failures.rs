@@ -96,6 +96,14 @@ impl<'l> RemoteFailures<'l> {
     }
 }
 
+impl Drop for RemoteFailures<'_> {
+    /// Before the last lines of the device run: what they remove would be taken for the machine's own, and set again.
+    fn drop(&mut self) {
+        // An agent that is lost has ended, and its links with it.
+        let _ = self.device.bed.dut_agent().and_then(|agent| agent.ask(&AgentRequest::EndLinks));
+    }
+}
+
 impl FailingDevice for RemoteFailures<'_> {
     fn repair(&mut self) -> Result<(), RatesError> {
         let agent = self.device.bed.dut_agent().map_err(hosts)?;
