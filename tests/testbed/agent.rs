@@ -103,7 +103,7 @@ fn routes_by_next_hop_objects_come_back_with_the_link() {
 }
 
 #[test]
-fn links_that_failed_leave_no_neighbour_and_an_interface_down_that_was() {
+fn links_that_failed_leave_the_neighbours_that_were_there_and_an_interface_down_that_was() {
     if !may_run(&["ip"]) {
         return;
     }
@@ -111,6 +111,7 @@ fn links_that_failed_leave_no_neighbour_and_an_interface_down_that_was() {
     let shown =
         || (dut.node.ip("neighbor show nud permanent"), dut.node.ip("-o link show dev eth2").contains(",UP"));
     let foreign = "neighbor replace 198.19.0.2 lladdr 02:00:00:00:00:99 dev eth2 nud permanent";
+    dut.node.ip("neighbor add 198.19.0.9 lladdr 02:00:00:00:00:09 dev eth2");
     let mut agent = Agent::start(&dut.node);
     for before in ["link set eth2 up", foreign, "link set eth2 down"] {
         dut.node.ip(before);

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::machine::{MachineError, ip};
+use serde_json::Value;
+
+use super::machine::{MachineError, ip, ip_json};
 use super::own_routes::own_routes;
 use super::protocol::DeviceNeighbor;
 use super::undo::Changes;
@@ -18,9 +20,9 @@ const POLL: Duration = Duration::from_millis(10);
 /// Links with the routes of all failures. Dropping it repairs them, and removes the routes.
 pub struct DutLinks {
     links: FailureLinks,
-    /// Lines of `ip` that put back the machine's own routes by the link that fails.
+    /// Lines of `ip` that put back the machine's own permanent neighbours and routes by the link that fails.
     own: Vec<String>,
-    /// What is set at the link that fails, beside the routes.
+    /// What is set at the link that fails, beside the routes of the failures.
     _changes: Changes,
 }
 
@@ -33,7 +35,7 @@ impl DutLinks {
             let neighbor = DeviceNeighbor { address: *address, mac: mac.clone() };
             changes.neighbor(&links.egress, &neighbor)?;
         }
-        let own = own_routes(&links.egress)?;
+        let own = [own_neighbors(&links.egress)?, own_routes(&links.egress)?].concat();
         Ok(DutLinks { links, own, _changes: changes })
     }
 
@@ -69,4 +71,14 @@ impl Drop for DutLinks {
         let _ = self.repair();
         self.links.remove().iter().for_each(|line| _ = ip(line));
     }
+}
+
+/// Lines that set the permanent neighbours at an interface again.
+fn own_neighbors(interface: &str) -> Result<Vec<String>, MachineError> {
+    let shown = ip_json(&format!("neighbor show dev {interface} nud permanent"))?;
+    let line = |entry: &Value| {
+        let (address, mac) = (entry["dst"].as_str()?, entry["lladdr"].as_str()?);
+        Some(format!("neighbor replace {address} lladdr {mac} dev {interface} nud permanent"))
+    };
+    Ok(shown.as_array().into_iter().flatten().filter_map(line).collect())
 }
