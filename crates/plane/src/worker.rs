@@ -223,7 +223,9 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     fn serve(&mut self, number: usize) -> Result<usize, PortError> {
         let Some(port) = &mut self.ports[number] else { return Ok(0) };
         self.pool.give(number, port);
-        let received = unless_gone(port.receive(&mut self.burst, BURST))?;
+        unless_gone(port.receive(&mut self.burst, BURST))?;
+        // A port may fail after it received packets.
+        let received = self.burst.len();
         if received > 0 {
             self.pool.took(number, received);
             self.forwarder.process(&mut self.burst, &mut *self.egress, &mut self.rejected);
@@ -287,9 +289,9 @@ fn transmit<'a>(port: &mut impl Port<'a>, burst: &mut Burst<'a>) -> Result<bool,
 }
 
 /// Ignores that an interface is down or removed: the port works again when the interface is up, or is finished.
-fn unless_gone(received: Result<usize, PortError>) -> Result<usize, PortError> {
+fn unless_gone(received: Result<usize, PortError>) -> Result<(), PortError> {
     match received {
-        Err(PortError::Down { .. } | PortError::Removed { .. }) => Ok(0),
-        other => other,
+        Err(PortError::Down { .. } | PortError::Removed { .. }) => Ok(()),
+        other => other.map(drop),
     }
 }

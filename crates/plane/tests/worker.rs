@@ -12,7 +12,7 @@ use fullview_plane::counters::{Counters, Traffic};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::Interface;
 use fullview_plane::port::memory::{MemoryPort, pair};
-use fullview_plane::port::{Port, PortLosses};
+use fullview_plane::port::{Port, PortError, PortLosses};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
 use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET, Mac};
@@ -192,14 +192,19 @@ struct Source<'a> {
     /// The most packets that one call sends.
     room: usize,
     losses: PortLosses,
+    /// Whether each call that receives packets reports that the link is down, too.
+    is_down: bool,
+}
+
+impl Source<'_> {
+    fn unless_down(&self, count: usize) -> Result<usize, PortError> {
+        let down = PortError::Down { interface: format!("port {}", self.number) };
+        if self.is_down { Err(down) } else { Ok(count) }
+    }
 }
 
 impl<'a> Port<'a> for Source<'a> {
-    fn receive(
-        &mut self,
-        burst: &mut Burst<'a>,
-        limit: usize,
-    ) -> Result<usize, fullview_plane::port::PortError> {
+    fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError> {
         let count = limit.min(burst.room()).min(self.free.len()).min(self.left);
         let first = self.free.len() - count;
         for packet in self.free.drain(first..) {
@@ -208,10 +213,10 @@ impl<'a> Port<'a> for Source<'a> {
             burst.fill([packet].into_iter());
         }
         self.left -= count;
-        Ok(count)
+        self.unless_down(count)
     }
 
-    fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, fullview_plane::port::PortError> {
+    fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, PortError> {
         let count = burst.len().min(self.room);
         self.sent.extend(burst.drain_front(count));
         Ok(count)
@@ -229,7 +234,7 @@ impl<'a> Port<'a> for Source<'a> {
         count
     }
 
-    fn overruns(&mut self) -> Result<u64, fullview_plane::port::PortError> {
+    fn overruns(&mut self) -> Result<u64, PortError> {
         Ok(std::mem::take(&mut self.overruns))
     }
 
@@ -261,6 +266,7 @@ fn source<'a>(number: u16, to: u8, left: usize) -> Option<Source<'a>> {
         overruns: number.into(),
         room: usize::MAX,
         losses: PortLosses::default(),
+        is_down: false,
     })
 }
 
@@ -309,6 +315,21 @@ fn busy_ports_do_not_take_each_others_slots() {
     assert_eq!(counters.interfaces.iter().map(|seen| seen.sent.packets).collect::<Vec<_>>(), [50_000, 5_000]);
     assert_eq!((counters.dropped(), worker.published().worker().idle_rounds), (0, 0));
     assert_eq!(counters.interfaces.iter().map(|seen| seen.overruns).collect::<Vec<_>>(), [0, 1]);
+}
+
+/// A port whose link goes down under load reports that with the packets that it received before.
+#[test]
+fn packets_that_a_port_received_before_its_link_went_down_are_forwarded() {
+    let mut arena = Arena::new(4 * BURST);
+    let failing = source(0, 1, 1_000).map(|port| Source { is_down: true, ..port });
+    let ports = vec![failing, source(1, 0, 0)];
+    let mut worker = Worker::new(forwarder(2), ports, arena.packets(), DropAll, Yield);
+    let rounds: Vec<_> = (0..5).map(|_| worker.round().unwrap()).collect();
+    assert_eq!(rounds, [BURST, BURST, BURST, 1_000 - 3 * BURST, 0]);
+    assert_eq!(worker.published().counters().interfaces[1].sent.packets, 1_000);
+    let (ports, packets) = worker.into_parts();
+    let held: usize = ports.iter().flatten().map(|port| port.free.len() + port.sent.len()).sum();
+    assert_eq!(held + packets.len(), 4 * BURST);
 }
 
 /// Where a kernel writes into slots, frames that arrive before the first round would find none.

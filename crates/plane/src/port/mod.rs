@@ -44,6 +44,9 @@ pub trait Port<'a> {
     /// Adds up to `limit` received packets to `burst`, as far as it has room, writes this port's number into them
     /// ([`crate::burst::Slot::port`]), and returns how many. 0 means that
     /// no packet has arrived yet, or that none ever will: see [`Port::is_finished`].
+    ///
+    /// # Errors
+    /// Packets that were added before the error stay in `burst` and count as received.
     fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError>;
 
     /// Takes packets from the front of `burst` to send them, and returns how many. Packets that it has no room for now stay

@@ -351,8 +351,11 @@ impl Port<'static> for XdpPort {
         if received > 0 {
             self.rings.receive.give_back();
         }
-        self.poll_kernel(received == 0)?;
-        Ok(received)
+        match self.poll_kernel(received == 0) {
+            // The next call reports it: the caller of this one would take the burst for empty.
+            Err(_) if received > 0 => Ok(received),
+            polled => polled.map(|()| received),
+        }
     }
 
     fn transmit(&mut self, burst: &mut Burst<'static>) -> Result<usize, PortError> {

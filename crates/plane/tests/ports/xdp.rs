@@ -8,9 +8,10 @@ use fullview_plane::port::xdp::{BusyPoll, CopyMode, CopyPolicy, XdpOptions, XdpP
 use fullview_plane::port::{Port, PortError};
 use fullview_testnet::current::{cable, ip, keep_tags, wait_until_up};
 use fullview_testnet::in_namespace;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::classify::{answers, cases, classifier, open, routing_kernel};
-use crate::conformance::{Pool, carries_everything_in_order, carry, error_of, frame, keeps_tags};
+use crate::conformance::{Pool, carries_everything_in_order, carry, error_of, frame, keeps_tags, send};
 
 /// More packets than all ports of a test hold.
 const SLOTS: usize = 3000;
@@ -74,6 +75,27 @@ fn xdp_ports_survive_a_link_that_is_down_and_report_a_removed_one() {
         let mut burst = pool.take(1);
         burst[0].set_frame(&frames[0]);
         assert_eq!(left.transmit(&mut burst).unwrap_err().to_string(), "interface left was removed");
+    });
+}
+
+/// With busy polling each call asks the kernel, which answers that the link is down.
+#[test]
+fn frames_received_before_the_link_went_down_come_before_the_error() {
+    in_namespace(|| {
+        let (umem, packets) = Umem::new(SLOTS);
+        let mut pool = Pool::of(packets);
+        let busy_poll = Some(BusyPoll { micros: 20, budget: 64 });
+        let options = XdpOptions { busy_poll, ..XdpOptions::default() };
+        let (_classifier, [mut left, mut right]) = bench(&umem, options);
+        right.recycle(&mut pool.take(1));
+        let mut burst = pool.take(1);
+        assert!(burst[0].set_frame(&frame(1, 60)));
+        send(&mut left, &mut burst);
+        let mut fds = [PollFd::from_borrowed_fd(right.as_fd(), PollFlags::IN)];
+        assert_eq!(poll(&mut fds, Some(&Timespec { tv_sec: 10, tv_nsec: 0 })).unwrap(), 1);
+        ip("link set dev right down");
+        assert_eq!((right.receive(&mut burst, BURST).unwrap(), burst[0].frame()), (1, &frame(1, 60)[..]));
+        error_of(&mut right, |error| matches!(error, PortError::Down { .. }));
     });
 }
 
