@@ -48,7 +48,10 @@ impl PacketHandlers {
     ) {
         match punt {
             Punt::Local => self.local.receive(&mut self.errors, sender, frame),
-            Punt::NotForwarding => self.local.receive_if_own(&mut self.errors, sender, frame),
+            // Packets from and to 169.254.0.0/16 stay on their link (RFC 3927, section 2.6.2).
+            Punt::NotForwarding | Punt::LinkLocal => {
+                self.local.receive_if_own(&mut self.errors, sender, frame);
+            }
             Punt::Glean | Punt::Options => self.forward(sender, frame),
             _ => {}
         }

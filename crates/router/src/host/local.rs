@@ -31,7 +31,7 @@ impl LocalDelivery {
         LocalDelivery { echoes: 0, responder, advertisers, reassembler }
     }
 
-    /// Receives a packet from an interface that does not forward, if it is for the router.
+    /// Receives a packet that the router may not forward, if it is for the router.
     pub fn receive_if_own<R: NextHopResolver>(
         &mut self,
         errors: &mut IcmpErrors,

@@ -1,6 +1,7 @@
 //! Answers of the router, and its own requests.
 
 use fullview_plane::wire::icmp::Icmpv4Kind;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use fullview_plane::interface::Interface;
@@ -27,6 +28,43 @@ fn a_vlan_is_a_separate_link() {
     let [(0, reply)] = &out[..] else { panic!("the solicitor is resolved: {out:?}") };
     assert_eq!(Frame::new_checked(&reply[..]).unwrap().tag_control(), Some(VLAN));
     assert_eq!(icmp_of(reply).2, Icmpv4Kind::EchoReply);
+}
+
+/// Port 0 has a link-local address, too.
+fn router_with_link_local_address() -> TestRouter {
+    let mut config = config();
+    config.interfaces[0].addresses.push(address("169.254.0.1/16"));
+    TestRouter::new(&config)
+}
+
+#[test]
+fn a_link_local_address_of_the_router_answers() {
+    let mut router = router_with_link_local_address();
+    let solicited = router.send(0, &[echo("169.254.7.7", "169.254.0.1")]);
+    let [(0, request)] = &solicited[..] else { panic!("{solicited:?}") };
+    assert_eq!(arp_of(request).target, v4("169.254.7.7").to_bits());
+    let out = router.send(0, &[arp(ArpOperation::Reply, "169.254.7.7", "169.254.0.1")]);
+    let [(0, reply)] = &out[..] else { panic!("{out:?}") };
+    let ends = ["169.254.0.1", "169.254.7.7"].map(|ip| IpAddr::V4(v4(ip)));
+    assert_eq!(icmp_of(reply), (ends[0], ends[1], Icmpv4Kind::EchoReply));
+    let out = router.send(0, &[inet("169.254.7.7", "169.254.0.1", 1)]);
+    assert_eq!(icmp_of(&out[0].1), (ends[0], ends[1], Icmpv4Kind::ProtocolUnreachable));
+}
+
+#[test]
+fn a_link_local_neighbour_gets_answers_and_nothing_is_forwarded_for_it() {
+    let mut router = router_with_link_local_address();
+    router.send(0, &[arp(ArpOperation::Request, "169.254.7.7", "169.254.0.1")]);
+    for own in ["10.0.0.1", "10.0.1.1"] {
+        let out = router.send(0, &[echo("169.254.7.7", own)]);
+        let [(0, reply)] = &out[..] else { panic!("{out:?}") };
+        assert_eq!(icmp_of(reply).2, Icmpv4Kind::EchoReply);
+    }
+    for (from, to) in
+        [("169.254.7.7", "10.0.0.9"), ("10.0.0.9", "169.254.7.7"), ("169.254.7.7", "198.18.0.1")]
+    {
+        assert!(router.send(0, &[inet(from, to, 9)]).is_empty(), "from {from} to {to}");
+    }
 }
 
 #[test]
