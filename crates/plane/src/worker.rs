@@ -176,7 +176,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         }
         self.count_losses();
         self.forwarder.take_back_flows();
-        self.published.publish(self.forwarder.counters(), self.counters);
+        self.publish();
         Ok(())
     }
 
@@ -202,8 +202,17 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         }
         self.counters.rounds += 1;
         self.counters.idle_rounds += u64::from(received == 0);
-        self.published.publish(self.forwarder.counters(), self.counters);
+        self.publish();
         Ok(received)
+    }
+
+    /// Publishes the counters without packets that wait to be sent: their port may still go down, and what is published never
+    /// decreases.
+    fn publish(&mut self) {
+        let waiting = || self.egress.iter().filter(|burst| !burst.is_empty());
+        waiting().for_each(|burst| self.forwarder.subtract_sent(burst));
+        self.published.publish(self.forwarder.counters(), self.counters);
+        waiting().for_each(|burst| self.forwarder.add_sent(burst));
     }
 
     /// Reads what all ports lost, except the overruns of those whose interface was removed.

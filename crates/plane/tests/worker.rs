@@ -194,12 +194,14 @@ struct Source<'a> {
     losses: PortLosses,
     /// Whether each call that receives packets reports that the link is down, too.
     is_down: bool,
+    /// Packets that it sends before its link goes down.
+    until_down: usize,
 }
 
 impl Source<'_> {
-    fn unless_down(&self, count: usize) -> Result<usize, PortError> {
+    fn unless(&self, is_down: bool, count: usize) -> Result<usize, PortError> {
         let down = PortError::Down { interface: format!("port {}", self.number) };
-        if self.is_down { Err(down) } else { Ok(count) }
+        if is_down { Err(down) } else { Ok(count) }
     }
 }
 
@@ -213,13 +215,14 @@ impl<'a> Port<'a> for Source<'a> {
             burst.fill([packet].into_iter());
         }
         self.left -= count;
-        self.unless_down(count)
+        self.unless(self.is_down, count)
     }
 
     fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, PortError> {
-        let count = burst.len().min(self.room);
+        let count = burst.len().min(self.room).min(self.until_down);
         self.sent.extend(burst.drain_front(count));
-        Ok(count)
+        self.until_down -= count;
+        self.unless(self.until_down == 0, count)
     }
 
     fn reclaim(&mut self, free: &mut Burst<'a>) -> usize {
@@ -267,6 +270,7 @@ fn source<'a>(number: u16, to: u8, left: usize) -> Option<Source<'a>> {
         room: usize::MAX,
         losses: PortLosses::default(),
         is_down: false,
+        until_down: usize::MAX,
     })
 }
 
@@ -330,6 +334,26 @@ fn packets_that_a_port_received_before_its_link_went_down_are_forwarded() {
     let (ports, packets) = worker.into_parts();
     let held: usize = ports.iter().flatten().map(|port| port.free.len() + port.sent.len()).sum();
     assert_eq!(held + packets.len(), 4 * BURST);
+}
+
+/// A packet that waits for room is counted when it is sent, or dropped because the link went down.
+#[test]
+fn no_counter_decreases_when_a_link_goes_down_while_packets_wait_for_it() {
+    let mut arena = Arena::new(4 * BURST);
+    let failing = source(1, 0, 0).map(|port| Source { room: 10, until_down: 35, ..port });
+    let ports = vec![source(0, 1, 300), failing];
+    let mut worker = Worker::new(forwarder(2), ports, arena.packets(), DropAll, Yield);
+    let published = worker.published();
+    let sent: Vec<_> = (0..6)
+        .map(|_| {
+            worker.round().unwrap();
+            published.counters().interfaces[1].sent
+        })
+        .collect();
+    let expected = [10, 20, 30, 35, 35, 35].map(|packets| Traffic { packets, bytes: 60 * packets });
+    assert_eq!(sent, expected);
+    let reasons: Vec<_> = published.counters().drop_reasons().collect();
+    assert_eq!(reasons, [(Reason::InterfaceDown, 300 - 34 - 35), (Reason::EgressFull, 34)]);
 }
 
 /// Where a kernel writes into slots, frames that arrive before the first round would find none.

@@ -25,7 +25,7 @@
 use std::sync::Arc;
 
 use crate::burst::{Burst, Packet, Slot};
-use crate::counters::Counters;
+use crate::counters::{Counters, Traffic};
 use crate::port_losses::PortLosses;
 use crate::sample::Sampler;
 use crate::trace::Tracer;
@@ -293,9 +293,26 @@ impl Forwarder {
     /// Counts forwarded packets whose port is down or gone, which were counted as sent. Those of the slow path were not.
     #[cold]
     pub(crate) fn count_unsent(&mut self, packets: &[Packet<'_>]) {
-        for packet in packets.iter().filter(|packet| packet.verdict == Verdict::Forward) {
-            self.state.counters.subtract_sent(packet.interface, packet.frame_len());
+        self.subtract_sent(packets);
+        for packet in forwarded(packets) {
             self.state.counters.add_dropped(packet.interface, Reason::InterfaceDown, 1);
+        }
+    }
+
+    /// Counts forwarded packets as not sent.
+    #[cold]
+    pub(crate) fn subtract_sent(&mut self, packets: &[Packet<'_>]) {
+        for packet in forwarded(packets) {
+            self.state.counters.subtract_sent(packet.interface, packet.frame_len());
+        }
+    }
+
+    /// Counts forwarded packets as sent again.
+    #[cold]
+    pub(crate) fn add_sent(&mut self, packets: &[Packet<'_>]) {
+        for packet in forwarded(packets) {
+            let traffic = Traffic { packets: 1, bytes: packet.frame_len() as u64 };
+            self.state.counters.add_sent(packet.interface, traffic);
         }
     }
 
@@ -304,6 +321,11 @@ impl Forwarder {
         let zeros = Counters::new(self.state.counters.interfaces.len());
         std::mem::replace(&mut self.state.counters, zeros)
     }
+}
+
+/// The packets that the loop forwarded, without those of the slow path.
+fn forwarded<'p, 'a>(packets: &'p [Packet<'a>]) -> impl Iterator<Item = &'p Packet<'a>> {
+    packets.iter().filter(|packet| packet.verdict == Verdict::Forward)
 }
 
 #[inline]

@@ -1,7 +1,7 @@
 //! A worker's counters for other threads. Only the worker writes them, once per round, with plain stores.
 //!
 //! Readers take no lock and slow the worker down only by the cache lines they fetch. Each counter is exact and never
-//! decreases; two counters may be one round apart.
+//! decreases; two counters may be one round apart. A packet that waits for room at its port is not counted as sent.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
