@@ -15,6 +15,9 @@ use super::port_slots::PortSlots;
 use super::sys::{FilledFrame, PacketRing, RingSize, SendBatch, Socket};
 use super::{Port, PortError, PortLosses};
 use crate::burst::{Burst, FRAME_CAPACITY, Packet, Slot};
+use crate::wire::ethernet::{EtherType, Frame};
+use crate::wire::ipv4::Ipv4Packet;
+use crate::wire::ipv6::Ipv6Packet;
 
 /// Bytes of a frame in the ring with its headers, which take up to 92: an odd number of whole cache lines.
 const RING_FRAME: usize = 35 * 64;
@@ -215,6 +218,26 @@ fn insert_tag(frame: &FilledFrame<'_>, slot: &mut Slot, losses: &mut PortLosses)
     fits
 }
 
+/// Cuts off the bytes behind the IP packet; `false` if there are none.
+#[cold]
+fn cut_trailer(slot: &mut Slot) -> bool {
+    let end = packet_end(slot.frame()).filter(|end| *end < slot.frame_len());
+    end.into_iter().for_each(|end| slot.set_frame_len(end));
+    end.is_some()
+}
+
+/// Where the IP packet in a frame ends.
+fn packet_end(frame: &[u8]) -> Option<usize> {
+    let frame = Frame::new_checked(frame).ok()?;
+    let payload = frame.payload();
+    let len = match frame.ethertype() {
+        EtherType::IPV4 => Ipv4Packet::new_checked(payload).ok()?.total_len().into(),
+        EtherType::IPV6 => Ipv6Packet::new_checked(payload).ok()?.total_len(),
+        _ => return None,
+    };
+    Some(frame.header_len() + len)
+}
+
 impl<'a> Port<'a> for PacketPort<'a> {
     fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError> {
         let (wanted, before) = (limit.min(burst.room()), burst.len());
@@ -252,6 +275,8 @@ impl<'a> Port<'a> for PacketPort<'a> {
                         self.losses.dropped += 1;
                         (taken, dropped) = (taken + self.slots.sent(burst, 1), dropped + 1);
                     }
+                    // The packet may fit the link without the bytes behind it.
+                    Some(libc::EMSGSIZE) if cut_trailer(burst[0]) => {}
                     // This frame can never be sent, but the next one may.
                     Some(libc::EMSGSIZE | libc::EINVAL) => {
                         self.losses.unsendable += 1;

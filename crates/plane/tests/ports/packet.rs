@@ -141,6 +141,48 @@ fn frames_that_the_kernel_drops_at_egress_block_no_others() {
     });
 }
 
+/// A frame with an IPv4 packet of this many bytes.
+fn inet(len: usize) -> Vec<u8> {
+    let mut frame = frame(4, 14 + len);
+    frame[12..16].copy_from_slice(&[0x08, 0, 0x45, 0]);
+    frame[16..18].copy_from_slice(&(len as u16).to_be_bytes());
+    frame
+}
+
+/// The same with IPv6.
+fn inet6(len: usize) -> Vec<u8> {
+    let mut frame = frame(6, 14 + len);
+    frame[12..18].copy_from_slice(&[0x86, 0xdd, 0x60, 0, 0, 0]);
+    frame[18..20].copy_from_slice(&(len as u16 - 40).to_be_bytes());
+    frame
+}
+
+/// Some switches and cards leave bytes behind the packet, and the kernel forwards it without them.
+#[test]
+fn packets_that_fit_the_link_are_sent_without_the_bytes_behind_them() {
+    const MTU: usize = 1280;
+    in_namespace(|| {
+        cable("left", "right", MTU + 14);
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let (mut left, mut right) = (open(0, "left"), open(1, "right"));
+        let fitting = [inet(MTU), inet6(MTU)];
+        let tagged = fitting.clone().map(|mut frame| {
+            frame.splice(12..12, [0x81, 0, 0, 5]);
+            frame
+        });
+        let fitting = [fitting, tagged].concat();
+        let long = [inet(MTU + 1), inet6(MTU + 1), frame(1, MTU + 32)];
+        let with_trailer = fitting.iter().chain(&long).map(|frame| [&frame[..], &[0xaa; 18]].concat());
+        let mut burst = pool.take(fitting.len() + long.len());
+        burst.iter_mut().zip(with_trailer).for_each(|(slot, frame)| assert!(slot.set_frame(&frame)));
+        right.recycle(&mut pool.take(fitting.len()));
+        assert_eq!(left.transmit(&mut burst).unwrap(), fitting.len() + long.len());
+        assert_eq!(receive(&mut right, &mut pool, fitting.len()), fitting);
+        assert_eq!(left.losses().unsendable, long.len() as u64);
+    });
+}
+
 #[test]
 fn partial_checksums_are_finished() {
     in_namespace(|| {
