@@ -11,6 +11,7 @@ use crate::topology::{self, LEFT, LINK_LOCAL, RIGHT, ROUTER, STATION};
 pub fn add(cases: &mut Cases) {
     echo(cases);
     closed(cases);
+    fragments(cases);
 }
 
 fn request(cases: &mut Cases, destination: Ipv6Addr) -> Inet6 {
@@ -86,5 +87,19 @@ fn closed(cases: &mut Cases) {
         ("echo reply to the router", Inet6::icmp(cases.source6(), own, Icmpv6Kind::EchoReply, 0, b"unasked")),
     ] {
         cases.inet6(name, &packet);
+    }
+}
+
+fn fragments(cases: &mut Cases) {
+    const FRAGMENT: u8 = 44;
+    let own = topology::inet6(LEFT, ROUTER.into());
+    for (name, [high, low], content) in [
+        ("first fragment of uneven length", [0, 1], 9),
+        ("last fragment beyond the longest packet", [0xff, 0xf8], 16),
+        ("fragment beyond the longest packet, of uneven length", [0xff, 0xf9], 9),
+    ] {
+        let packet = cases.udp6(own).payload(vec![7; content]);
+        let packet = packet.extension(FRAGMENT, &[0, 0, high, low, 0, 0, 0, 9]);
+        cases.inet6(format!("{name}, to the router"), &packet);
     }
 }

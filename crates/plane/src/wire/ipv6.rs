@@ -4,9 +4,11 @@ use super::{Field, Malformed, check_len};
 
 /// Bytes of the fixed header.
 pub const HEADER: usize = 40;
+/// Where the payload length is in the header.
+pub const PAYLOAD_LENGTH_AT: usize = 4;
 
 const VERSION_CLASS_FLOW: Field<4> = Field(0);
-const PAYLOAD_LENGTH: Field<2> = Field(4);
+const PAYLOAD_LENGTH: Field<2> = Field(PAYLOAD_LENGTH_AT);
 const NEXT_HEADER: Field<1> = Field(6);
 const HOP_LIMIT: Field<1> = Field(7);
 const SOURCE: Field<16> = Field(8);

@@ -8,7 +8,7 @@ use super::error6;
 use super::interfaces::{Interfaces, subnet_router_anycast};
 use super::local::LocalDelivery;
 use super::next_hop::NextHopResolver;
-use super::reassembly::{Fragment, FragmentId};
+use super::reassembly::{Fragment, FragmentFault, FragmentId};
 use super::received::RxFrame;
 use super::sender::PacketSender;
 use fullview_plane::wire::checksum::pseudo_ipv6;
@@ -85,8 +85,7 @@ impl LocalDelivery {
         packet: &Ipv6Packet<&[u8]>,
         header: ChainedHeader<'_>,
     ) -> Option<Vec<u8>> {
-        let [next_header, _, high, low, ref identification @ ..] = *header.bytes else { return None };
-        let field = u16::from_be_bytes([high, low]);
+        let [next_header, _, _, _, ref identification @ ..] = *header.bytes else { return None };
         let id = FragmentId {
             interface,
             source: Ipv6Addr::from(packet.source()).into(),
@@ -94,12 +93,10 @@ impl LocalDelivery {
             protocol: 0,
             identification: u32::from_be_bytes(identification.try_into().ok()?),
         };
-        let (before, rest) = packet.bytes().split_at_checked(header.at)?;
-        let mut before = before.to_vec();
+        let part = part(packet, header);
+        let mut before = part.headers.to_vec();
         *before.get_mut(header.next_header_at)? = next_header;
-        let bytes = rest.get(header.bytes.len()..)?;
-        let (offset, more) = (usize::from(field & !7), field & 1 != 0);
-        let fragment = Fragment { headers: &before, offset, more, bytes };
+        let fragment = Fragment { headers: &before, ..part };
         let (headers, payload) = self.reassembler.add(now, id, fragment)?;
         let mut whole = [headers, payload].concat();
         let len = u16::try_from(whole.len() - ipv6::HEADER).ok()?;
@@ -183,7 +180,7 @@ fn action(packet: &Ipv6Packet<&[u8]>, header: ChainedHeader<'_>) -> HeaderAction
         }
         kind::HOP_BY_HOP | kind::DESTINATION => options(header, to_group),
         kind::ROUTING => routing(header),
-        kind::FRAGMENT => fragment(header),
+        kind::FRAGMENT => fragment(packet, header),
         kind::NONE => HeaderAction::Stop,
         protocol::ICMPV6 => HeaderAction::Icmp,
         protocol::UDP if !is_intact(packet, header.bytes) => HeaderAction::Stop,
@@ -214,10 +211,30 @@ fn routing(header: ChainedHeader<'_>) -> HeaderAction {
 }
 
 /// A packet that is whole in spite of its fragment header is handled at once (RFC 6946).
-fn fragment(header: ChainedHeader<'_>) -> HeaderAction {
-    const OFFSET_AND_MORE: u16 = 0xfff9;
-    let field = u16::from_be_bytes([header.bytes[2], header.bytes[3]]);
-    if field & OFFSET_AND_MORE == 0 { HeaderAction::Next } else { HeaderAction::Reassemble }
+fn fragment(packet: &Ipv6Packet<&[u8]>, header: ChainedHeader<'_>) -> HeaderAction {
+    let part = part(packet, header);
+    if part.offset == 0 && !part.more {
+        return HeaderAction::Next;
+    }
+    // The field that is wrong (RFC 8200, section 4.5).
+    let wrong_at = match part.fault() {
+        None => return HeaderAction::Reassemble,
+        Some(FragmentFault::Empty) => return HeaderAction::Stop,
+        Some(FragmentFault::UnevenLength) => ipv6::PAYLOAD_LENGTH_AT,
+        Some(FragmentFault::BeyondLongest) => header.at + OFFSET_AT,
+    };
+    HeaderAction::Report(Icmpv6Kind::ParameterProblem, wrong_at)
+}
+
+/// Where a fragment header has the offset.
+const OFFSET_AT: usize = 2;
+
+/// The share of the packet behind a fragment header, with the headers before it.
+fn part<'a>(packet: &'a Ipv6Packet<&[u8]>, header: ChainedHeader<'_>) -> Fragment<'a> {
+    let field = u16::from_be_bytes([header.bytes[OFFSET_AT], header.bytes[OFFSET_AT + 1]]);
+    let (headers, rest) = packet.bytes().split_at(header.at);
+    let bytes = &rest[header.bytes.len()..];
+    Fragment { headers, offset: usize::from(field & !7), more: field & 1 != 0, bytes }
 }
 
 /// A UDP datagram over IPv6 needs a checksum (RFC 8200, section 8.1).

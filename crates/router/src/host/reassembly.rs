@@ -39,14 +39,33 @@ pub(super) struct Fragment<'a> {
     pub bytes: &'a [u8],
 }
 
+/// Why a fragment can be part of no packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FragmentFault {
+    /// It has no bytes.
+    Empty,
+    /// It ends beyond the longest packet.
+    BeyondLongest,
+    /// Others follow, and its length is no multiple of 8.
+    UnevenLength,
+}
+
 impl Fragment<'_> {
     fn end(&self) -> usize {
         self.offset + self.bytes.len()
     }
 
-    fn is_valid(&self) -> bool {
-        let is_cut_right = !self.more || self.bytes.len().is_multiple_of(8);
-        !self.bytes.is_empty() && is_cut_right && self.end() <= LONGEST
+    /// The first fault, in the order of the kernel's checks.
+    pub fn fault(&self) -> Option<FragmentFault> {
+        if self.bytes.is_empty() {
+            Some(FragmentFault::Empty)
+        } else if self.end() > LONGEST {
+            Some(FragmentFault::BeyondLongest)
+        } else if self.more && !self.bytes.len().is_multiple_of(8) {
+            Some(FragmentFault::UnevenLength)
+        } else {
+            None
+        }
     }
 }
 
@@ -78,7 +97,7 @@ impl Reassembler {
         id: FragmentId,
         fragment: Fragment<'_>,
     ) -> Option<(Vec<u8>, Vec<u8>)> {
-        if !fragment.is_valid() {
+        if fragment.fault().is_some() {
             return None;
         }
         self.packets.retain(|packet| now.saturating_sub(packet.began) < TIMEOUT);
@@ -233,10 +252,17 @@ mod tests {
     #[test]
     fn invalid_fragments_are_dropped() {
         let mut reassembler = Reassembler::default();
-        let long = [1; 16];
-        for wrong in [fragment(0, true, &[]), fragment(0, true, &[1; 9]), fragment(65_528, false, &long)] {
-            assert_eq!(reassembler.add(at(0), id(1), wrong), None);
+        let wrong = [
+            (fragment(0, true, &[]), FragmentFault::Empty),
+            (fragment(0, true, &[1; 9]), FragmentFault::UnevenLength),
+            (fragment(65_528, false, &[1; 8]), FragmentFault::BeyondLongest),
+            (fragment(65_528, true, &[1; 9]), FragmentFault::BeyondLongest),
+        ];
+        for (wrong, fault) in wrong {
+            assert_eq!(wrong.fault(), Some(fault), "{wrong:?}");
+            assert_eq!(reassembler.add(at(0), id(1), wrong), None, "{wrong:?}");
         }
+        assert_eq!(fragment(65_528, false, &[1; 7]).fault(), None);
         assert!(reassembler.packets.is_empty());
     }
 }

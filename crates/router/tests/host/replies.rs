@@ -7,6 +7,7 @@ use std::time::Duration;
 use fullview_plane::interface::Interface;
 use fullview_plane::wire::arp::ArpOperation;
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
+use fullview_plane::wire::extension::kind;
 use fullview_plane::wire::icmpv6::Icmpv6Kind;
 use fullview_plane::wire::ndp::{self, Builder, LinkAddress};
 use fullview_router::host::advertisers::Advertisement;
@@ -211,4 +212,38 @@ fn claims_to_an_address_of_the_router_are_ignored() {
     let stranger =
         ethernet(Mac([8; 6]), EtherType::ARP, &arp(ArpOperation::Request, "10.0.0.9", "10.0.0.1")[14..]);
     assert!(router.send(0, &[stranger]).is_empty(), "a frame to another station");
+}
+
+/// A fragment of a packet to the router, behind these extension headers.
+fn fragment6(before: &[u8], field: u16, bytes: usize) -> Vec<u8> {
+    let [high, low] = field.to_be_bytes();
+    let first = if before.is_empty() { kind::FRAGMENT } else { kind::DESTINATION };
+    let payload = [before, &[253, 0, high, low, 0, 0, 0, 9], &vec![7; bytes]].concat();
+    inet6_with("2001:db8::9", "2001:db8::1", 9, first, &payload)
+}
+
+#[test]
+fn a_fragment_that_can_be_part_of_no_packet_is_reported_by_the_field_that_is_wrong() {
+    const MORE: u16 = 1;
+    let mut router = TestRouter::new(&config());
+    let request = Builder::neighbor(Icmpv6Kind::NeighborSolicitation, 0, v6("2001:db8::1").to_bits());
+    let request = request.link_address(LinkAddress::Source, STATION).build();
+    router.send(0, &[discovery("2001:db8::9", "ff02::1:ff00:1", request)]);
+    let options = [kind::FRAGMENT, 0, 1, 4, 0, 0, 0, 0];
+    for (frame, pointer) in [
+        (fragment6(&[], MORE, 9), 4),
+        (fragment6(&options, MORE, 9), 4),
+        (fragment6(&[], 65_528, 8), 42),
+        (fragment6(&options, 65_528 | MORE, 8), 50),
+        (fragment6(&[], 65_528 | MORE, 9), 42),
+    ] {
+        let out = router.send(0, &[frame]);
+        let [(0, report)] = &out[..] else { panic!("{out:?}") };
+        let (from, to, kind, message) = icmp6_of(report);
+        assert_eq!((from, to, kind), (v6("2001:db8::1"), v6("2001:db8::9"), Icmpv6Kind::ParameterProblem));
+        assert_eq!(message[4..8], [0, 0, 0, pointer]);
+    }
+    for silent in [fragment6(&[], MORE, 0), fragment6(&[], MORE, 8), fragment6(&[], 65_528, 7)] {
+        assert!(router.send(0, &[silent]).is_empty());
+    }
 }
