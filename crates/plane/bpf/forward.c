@@ -18,6 +18,7 @@
 
 #include "frame.h"
 #include "inet.h"
+#include "link_failures.h"
 #include "observe.h"
 
 /* Sizes and order as in src/engine/layout.rs. All are powers of two, so that indices from tables are masked and not
@@ -33,7 +34,6 @@
 #define PORTS (1 << PORT_BITS)
 #define DEVICES (1 << 10)
 #define RULES (1 << 12)
-#define FAILED (1 << 12)
 
 /* Members of a group at most. */
 #define MEMBERS 64
@@ -1341,7 +1341,19 @@ int forward_skb_observed(struct __sk_buff *skb)
 	return forward_at_tcx(skb, 1);
 }
 
-#include "link_failures.h"
+static __always_inline void note_in_generation(struct generation *generation, const struct net_device *device)
+{
+	if (generation)
+		note_in(generation->failed, generation->namespace, device);
+}
+
+static __always_inline void note_failed(const struct net_device *device)
+{
+	__u32 first = 0;
+
+	note_in_generation(bpf_map_lookup_elem(&generation_0, &first), device);
+	note_in_generation(bpf_map_lookup_elem(&generation_1, &first), device);
+}
 
 _Static_assert((REASONS & (REASONS - 1)) == 0 && DISCARDED_LIMITED < REASONS, "reasons are masked");
 _Static_assert(DEVICES <= 1 << 16, "a next hop has 16 bits for the key of its device");

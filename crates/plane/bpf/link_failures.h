@@ -1,8 +1,15 @@
 /*
- * Notes a failed link before the kernel leaves it (src/engine/link_failures.rs). When a device is set down or loses its carrier,
+ * Notes a failed link before the kernel leaves it (src/link_program.rs). When a device is set down or loses its carrier,
  * the kernel first empties its queues, then takes the routes by it out of use, and at last reports that. This program runs
  * where a queue is emptied, at a tracepoint: the function that takes the routes out of use has none.
+ *
+ * The file that includes this one defines note_failed, which says where links are noted.
  */
+#ifndef LINK_FAILURES_H
+#define LINK_FAILURES_H
+
+/* Places where devices are noted, as in src/noted_links.rs. A power of two. */
+#define FAILED (1 << 12)
 
 /* What is read of the kernel's own types. Where it is in the running kernel, the loader finds out. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -43,25 +50,27 @@ static __always_inline int link_works(const struct net_device *device)
 	return (device->state & (STARTED | NO_CARRIER)) == STARTED;
 }
 
-/* Devices of other network namespaces have the same indices. */
-static __always_inline void note_in(struct generation *generation, const struct net_device *device)
+/* Notes a device in its place, if it is in this network namespace: devices of others have the same indices. Says whether it was
+ * not there before. What is written afterwards is seen later than the note. */
+static __always_inline int note_in(__u32 *failed, __u32 namespace, const struct net_device *device)
 {
 	__u32 index = device->ifindex;
 
-	if (generation && generation->namespace == device->nd_net.net->ns.inum)
-		generation->failed[index & (FAILED - 1)] = index;
+	return namespace == device->nd_net.net->ns.inum &&
+	       __sync_lock_test_and_set(&failed[index & (FAILED - 1)], index) != index;
 }
+
+static __always_inline void note_failed(const struct net_device *device);
 
 SEC("tp_btf/qdisc_reset")
 int note_failed_link(const __u64 *arguments)
 {
 	const struct Qdisc *queue = (const void *)arguments[0];
 	const struct net_device *device = queue->dev_queue->dev;
-	__u32 first = 0;
 
-	if (link_works(device))
-		return 0;
-	note_in(bpf_map_lookup_elem(&generation_0, &first), device);
-	note_in(bpf_map_lookup_elem(&generation_1, &first), device);
+	if (!link_works(device))
+		note_failed(device);
 	return 0;
 }
+
+#endif

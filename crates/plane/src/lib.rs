@@ -5,8 +5,8 @@
 //! not forwarded comes back with its [`verdict`].
 //!
 //! Modules import downwards in this order: `wire`, `verdict`, `program_verdict`, `burst`, `counters`, `policy`, `interface`,
-//! `adjacency`, `egress`; then [`view`], [`trace`], [`sample`] and [`observed`]; then [`kernel_flows`], [`forward`], [`port`] and
-//! [`worker`]. [`explain`] and the XDP engine read a view and use nothing of the loop.
+//! `adjacency`, `egress`; then [`view`], [`trace`], [`sample`] and [`observed`]; then [`kernel_flows`], [`port`], [`noted_links`],
+//! [`forward`] and [`worker`]. [`explain`] and the XDP engine read a view and use nothing of the loop.
 
 #[cfg(test)]
 mod address_rules;
@@ -23,6 +23,9 @@ mod filter_time;
 pub mod forward;
 pub mod interface;
 pub mod kernel_flows;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub mod link_program;
+pub mod noted_links;
 pub mod observed;
 pub mod policy;
 pub mod port;

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use aya::BtfError;
 use aya::maps::MapError;
 use fullview_table::fib::CompileError;
 
@@ -34,12 +33,6 @@ pub enum EngineError {
     /// A map could not be mapped into this process.
     #[error("a BPF map cannot be mapped: {0}")]
     Mapping(#[source] io::Error),
-    /// The types of the running kernel could not be read.
-    #[error("the types of this kernel (BTF): {0}")]
-    Types(#[source] BtfError),
-    /// The network namespace of this thread could not be found out.
-    #[error("the network namespace of this thread: {0}")]
-    Namespace(#[source] io::Error),
     /// Another algorithm serves a table.
     #[error("the XDP engine looks up by {wanted} only; have the {family} table served by it")]
     Algorithm {

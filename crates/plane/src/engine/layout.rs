@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use crate::noted_links::FAILED;
+
 /// Entries of dir18's index.
 const INDEX: usize = 1 << 18;
 /// Bytes of dir18's leaves: 2.5 times the need of a full view of 2025 with leaves of two bytes, 5 times with one byte.
@@ -33,8 +35,6 @@ pub(super) const REASONS: usize = 32;
 pub(super) const RULES: usize = 1 << 12;
 /// Words of a rule.
 pub(super) const RULE: usize = 20;
-/// Places for devices whose links have failed.
-pub(super) const FAILED: usize = 1 << 12;
 /// Words of the place of an interface's two lists of rules.
 pub(super) const RULE_LIST: usize = 2;
 /// VRFs that an interface can name.

@@ -17,6 +17,7 @@ use aya::maps::{ArrayOfMaps, Map, MapData, PerCpuArray, PerCpuValues};
 use aya::programs::{SchedClassifier, Xdp};
 
 use crate::bpf::{self, BpfError, LoadedObject};
+use crate::link_program::LinkProgramError;
 use crate::port::sys::SharedWords;
 use crate::verdict::LimitedReason;
 use crate::view::TableReaders;
@@ -221,7 +222,7 @@ impl Engine {
     ///
     /// # Errors
     /// Kernels without type information cannot; then only what is noted counts.
-    pub fn note_failures_at_once(&mut self) -> Result<(), EngineError> {
+    pub fn note_failures_at_once(&mut self) -> Result<(), LinkProgramError> {
         self.link_failures().note_at_once(&mut self.loaded)
     }
 
