@@ -102,7 +102,8 @@ pub struct View {
     has_redirects: bool,
     /// The view that this one was made from: its next hops keep their meaning until no worker uses this one.
     origin: Option<Arc<View>>,
-    /// Next hops by links that have failed since then.
+    /// Interfaces whose links have failed since then, and the next hops by them.
+    left: Vec<u16>,
     failed: BTreeSet<NextHop>,
 }
 
@@ -138,6 +139,7 @@ impl View {
             checks_sources,
             has_redirects,
             origin: None,
+            left: Vec::new(),
             failed: BTreeSet::new(),
         })
     }
@@ -191,6 +193,13 @@ impl View {
             true => groups.select_working(group, flow_hash, |hop| self.leads_to_neighbor(hop)),
             false => member,
         }
+    }
+
+    /// Whether packets may leave by an interface of this port.
+    pub(crate) fn sends_by(&self, port: u16) -> bool {
+        let mut interfaces = (0..).zip(&self.parts.interfaces);
+        interfaces
+            .any(|(number, interface)| interface.port == port && interface.up && !self.left.contains(&number))
     }
 
     fn leads_to_neighbor(&self, hop: NextHop) -> bool {
@@ -309,18 +318,18 @@ fn without_failed(view: &Arc<View>, failed: &BTreeSet<String>) -> Arc<View> {
     let has_failed = |number: u16| {
         view.interface(number).is_some_and(|interface| interface.up && failed.contains(&interface.name))
     };
-    let numbers: Vec<u16> =
+    let left: Vec<u16> =
         (0..).take(view.parts.interfaces.len()).filter(|number| has_failed(*number)).collect();
-    if numbers.is_empty() {
+    if left.is_empty() {
         return Arc::clone(view);
     }
-    let failed = hops_by(&view.parts.adjacencies, &numbers);
+    let failed = hops_by(&view.parts.adjacencies, &left);
     let mut adjacencies = view.parts.adjacencies.clone();
     failed.iter().for_each(|hop| adjacencies.set(*hop, Adjacency::Local));
     let parts = ViewParts { adjacencies, ..view.parts.clone() };
-    let left = View::new(parts).map(|left| View { origin: Some(Arc::clone(view)), failed, ..left });
+    let without = View::new(parts).map(|made| View { origin: Some(Arc::clone(view)), left, failed, ..made });
     // The other parts are as they were, so this cannot fail.
-    left.map_or_else(|_| Arc::clone(view), Arc::new)
+    without.map_or_else(|_| Arc::clone(view), Arc::new)
 }
 
 /// The next hops that are neighbours on these interfaces.
@@ -452,9 +461,11 @@ mod tests {
             let view = views.current();
             [1, 2].map(|hop| view.parts().adjacencies.get(NextHop(hop)) == Some(Adjacency::Local))
         };
+        let sends = || [0, 1].map(|port| views.current().sends_by(port));
+        assert_eq!(sends(), [true, true]);
         failures.note("port1", true);
         failures.note("port7", true);
-        assert_eq!(is_left(), [false, true]);
+        assert_eq!((is_left(), sends()), ([false, true], [true, false]));
         let kept = Arc::downgrade(&before);
         drop(before);
         assert!(kept.upgrade().is_some(), "its next hops are in use");

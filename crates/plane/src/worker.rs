@@ -96,6 +96,8 @@ pub struct Worker<'a, P, S, W> {
     burst: Burst<'a>,
     rejected: Burst<'a>,
     egress: Vec<Burst<'a>>,
+    /// Packets that a port could not send, while they are given to others.
+    unsent: Burst<'a>,
     pool: SlotPool<'a>,
     published: Arc<PublishedCounters>,
     counters: WorkerCounters,
@@ -124,6 +126,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             burst: Burst::new(),
             rejected: Burst::new(),
             egress,
+            unsent: Burst::new(),
             published: Arc::default(),
             counters: WorkerCounters::default(),
             rounds_since_losses: 0,
@@ -260,21 +263,61 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     }
 
     /// Packets that a port has no room for stay and are offered again with the next burst. Packets for a port that is down,
-    /// removed or missing are dropped.
+    /// removed or missing are dropped, unless their link has failed since they were forwarded, and their group has another one.
     fn send(&mut self) -> Result<(), PortError> {
-        for (port, burst) in self.ports.iter_mut().zip(&mut self.egress) {
-            let is_gone = match port {
-                _ if burst.is_empty() => false,
-                Some(port) => !transmit(port, burst)?,
-                None => true,
+        let mut have_moved = false;
+        for number in 0..self.ports.len() {
+            have_moved |= !self.send_by(number)? && self.leave(number);
+        }
+        if have_moved { self.send_moved() } else { Ok(()) }
+    }
+
+    /// Sends the packets for a port; `false` if it is down, removed or missing.
+    fn send_by(&mut self, number: usize) -> Result<bool, PortError> {
+        let (port, burst) = (&mut self.ports[number], &mut self.egress[number]);
+        let is_there = match port {
+            _ if burst.is_empty() => true,
+            Some(port) => transmit(port, burst)?,
+            None => false,
+        };
+        port.iter_mut().for_each(|port| self.pool.reclaim(port));
+        Ok(is_there)
+    }
+
+    /// Moves the packets for a port to others, if their link has failed, and drops the rest. Says whether any has moved.
+    #[cold]
+    fn leave(&mut self, number: usize) -> bool {
+        let mut have_moved = false;
+        std::mem::swap(&mut self.egress[number], &mut self.unsent);
+        for packet in self.unsent.drain() {
+            let other = self.forwarder.leave_failed_link(packet).map_or(number, usize::from);
+            have_moved |= other != number;
+            // Where there is no room, or no such port, it is dropped as if it had not moved.
+            let left = match self.egress.get_mut(other) {
+                Some(burst) => burst.push(packet).err(),
+                None => Some(packet),
             };
-            if is_gone {
-                self.forwarder.count_unsent(burst);
-                self.pool.keep(burst);
+            self.egress[number].fill(left.into_iter());
+        }
+        self.drop_unsent(number);
+        have_moved
+    }
+
+    /// Sends what has moved to a port whose turn was over.
+    #[cold]
+    fn send_moved(&mut self) -> Result<(), PortError> {
+        for number in 0..self.ports.len() {
+            if !self.send_by(number)? {
+                self.drop_unsent(number);
             }
-            port.iter_mut().for_each(|port| self.pool.reclaim(port));
         }
         Ok(())
+    }
+
+    #[cold]
+    fn drop_unsent(&mut self, number: usize) {
+        self.forwarder.count_unsent(&self.egress[number]);
+        self.pool.keep(&mut self.egress[number]);
     }
 
     /// Whether packets wait here or in a port to be sent.

@@ -3,6 +3,7 @@
 // Helpers of a test panic on failure, as the test itself does.
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -11,6 +12,7 @@ use fullview_plane::burst::{Arena, BURST, Burst};
 use fullview_plane::counters::{Counters, Traffic};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::Interface;
+use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::port::memory::{MemoryPort, pair};
 use fullview_plane::port::{Port, PortError, PortLosses};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
@@ -19,7 +21,8 @@ use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET, Mac};
 use fullview_plane::wire::ipv4::Ipv4Packet;
 use fullview_plane::worker::{DropAll, Rejected, SlowPath, Wait, Worker, Yield};
 use fullview_table::fib::{Algorithm, linear::Linear};
-use fullview_table::{NextHop, Rib};
+use fullview_table::group::{Groups, Member};
+use fullview_table::{NextHop, NextHops, Rib, Target};
 
 const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
 
@@ -156,6 +159,123 @@ fn packets_for_a_missing_port_are_counted_as_dropped_and_freed() {
     assert_eq!((counters.sent(), counters.interface_drops[1]), (Traffic::default(), counters.drops));
     assert_eq!(counters.drop_reasons().collect::<Vec<_>>(), [(Reason::InterfaceDown, 2)]);
     assert_eq!(outside.reclaim(), 4);
+}
+
+/// A port whose link fails when the worker sends by it, if it is to fail.
+struct FailingPort<'a> {
+    port: MemoryPort<'a>,
+    links: Arc<NotedLinks>,
+    fails: bool,
+}
+
+impl<'a> Port<'a> for FailingPort<'a> {
+    fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError> {
+        self.port.receive(burst, limit)
+    }
+
+    fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, PortError> {
+        if !self.fails {
+            return self.port.transmit(burst);
+        }
+        self.links.note(u32::from(burst[0].port) + 1, true);
+        Err(PortError::Down { interface: "failing".into() })
+    }
+
+    fn reclaim(&mut self, free: &mut Burst<'a>) -> usize {
+        self.port.reclaim(free)
+    }
+
+    fn recycle(&mut self, free: &mut Burst<'a>) -> usize {
+        self.port.recycle(free)
+    }
+
+    fn refused(&self) -> u64 {
+        self.port.refused()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.port.is_finished()
+    }
+
+    fn overruns(&mut self) -> Result<u64, PortError> {
+        self.port.overruns()
+    }
+
+    fn losses(&mut self) -> PortLosses {
+        self.port.losses()
+    }
+
+    fn has_unsent(&mut self) -> bool {
+        self.port.has_unsent()
+    }
+}
+
+/// 10.2.0.0/16 is by ports 1 and 2, the latter with a tag.
+fn forwarder_with_group() -> Forwarder {
+    let (mut next_hops, mut groups, mut rib) =
+        (NextHops::default(), Groups::default(), Rib::<u32>::default());
+    (0..2).for_each(|number| drop(next_hops.intern(Target::Number(number))));
+    let members = [1, 2].map(|hop| Member { next_hop: NextHop(hop), weight: 1 });
+    let group = groups.acquire(&mut next_hops, &members).unwrap();
+    groups.publish();
+    rib.announce("10.2.0.0/16".parse().unwrap(), group);
+    rib.announce("10.0.1.0/24".parse().unwrap(), NextHop(1));
+    let mut adjacencies = Adjacencies::new();
+    for interface in [1, 2] {
+        let mac = Mac([4, 0, 0, 0, 0, interface as u8]);
+        adjacencies.set(NextHop(interface), Adjacency::Neighbor { interface, mac });
+    }
+    let mut interfaces: Vec<_> = (0..3).map(|port| Interface::new(port, OURS)).collect();
+    interfaces[2].vlan = Some(7);
+    let inet6 = Linear.compile(&Rib::<u128>::default()).unwrap().fib();
+    let tables = TableReaders::fixed(Linear.compile(&rib).unwrap().fib(), inet6);
+    let parts =
+        ViewParts { groups: groups.shared_reader(), ..ViewParts::new(interfaces, adjacencies, tables) };
+    Forwarder::new(ViewReader::fixed(View::new(parts).unwrap()))
+}
+
+/// A frame that has left by a port of that router.
+fn forwarded(destination: [u8; 4], port: u8) -> Vec<u8> {
+    let mut bytes = frame(destination, 8);
+    bytes[..12].copy_from_slice(&[4, 0, 0, 0, 0, port, 2, 0, 0, 0, 0, 1]);
+    if port == 2 {
+        bytes.splice(12..12, [0x81, 0, 0, 7]);
+    }
+    bytes
+}
+
+#[test]
+fn what_a_failed_link_did_not_take_leaves_by_another_one_of_its_group() {
+    for (failed, other) in [(1, 2), (2, 1)] {
+        let mut arena = Arena::new(200);
+        let (inside, ports) = cables(3);
+        let links = Arc::<NotedLinks>::default();
+        let inside = (0..).zip(inside).map(|(number, port)| {
+            port.map(|port| FailingPort { port, links: Arc::clone(&links), fails: number == failed })
+        });
+        let inside = inside.collect();
+        let mut outside = Outside { ports, free: arena.packets().collect() };
+        let mut forwarder = forwarder_with_group();
+        forwarder.watch_links(Arc::clone(&links), &[1, 2, 3]);
+        let mut worker = Worker::new(forwarder, inside, std::iter::empty(), DropAll, Yield);
+        let flows: Vec<_> = (0..100).map(|host| [10, 2, 0, host]).chain([[10, 0, 1, 1]]).collect();
+        outside.send(0, &flows.iter().map(|flow| frame(*flow, 9)).collect::<Vec<_>>());
+        worker.round().unwrap();
+        let mut arrived = outside.receive(other);
+        arrived.sort();
+        let mut expected: Vec<_> = flows.iter().map(|flow| forwarded(*flow, other as u8)).collect();
+        // The last one has no other way.
+        let lost = if failed == 1 { expected.pop() } else { None };
+        expected.sort();
+        assert_eq!(arrived, expected);
+        let counters = worker.published().counters();
+        let sent = [1, 2].map(|interface| counters.interfaces[interface].sent);
+        let bytes = arrived.iter().map(|frame| frame.len() as u64).sum();
+        assert_eq!(sent[other - 1], Traffic { packets: arrived.len() as u64, bytes });
+        assert_eq!((sent[failed - 1], counters.dropped()), (Traffic::default(), lost.iter().count() as u64));
+        (0..2).for_each(|_| _ = worker.round().unwrap());
+        assert_eq!(outside.reclaim(), 200, "every slot is back");
+    }
 }
 
 #[test]

@@ -242,6 +242,11 @@ impl<A: Address> LookupBatch<A> {
         self.addrs[at]
     }
 
+    /// The next hop of a packet of the batch.
+    pub fn next_hop(&self, at: usize) -> NextHop {
+        self.next_hops[at]
+    }
+
     /// Sets the next hop of a packet of the batch.
     #[inline(always)]
     pub fn set_next_hop(&mut self, at: usize, hop: NextHop) {

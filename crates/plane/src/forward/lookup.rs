@@ -4,7 +4,7 @@
 //! The parser has prefetched the table's memory: see [`super::keys::TableKeys::prefetch_added`].
 
 use super::stage_state::StageState;
-use super::{flow, source_check};
+use super::{failed_links, flow, source_check};
 use crate::burst::{Packet, Slot};
 use crate::view::View;
 
@@ -26,5 +26,8 @@ pub(super) fn look_up(state: &mut StageState, view: &View, packets: &mut [Packet
         if view.checks_sources() {
             source_check::check(table, view, groups, packets);
         }
+    }
+    if state.links.have_failed() {
+        failed_links::leave(state, view, packets);
     }
 }

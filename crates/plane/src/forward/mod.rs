@@ -16,8 +16,9 @@
 //! | `known_flows.rs` | part of the filter: packets whose flows need neither the rules nor the lookup |
 //! | `translations.rs` | other addresses and ports, where the filter asks for them; `translate.rs` writes them |
 //! | `way_out.rs` | by which interfaces the slow path may forward what the filter judged |
+//! | `port_links.rs` | not a stage: which links have failed, between bursts |
 //! | `filter_link.rs` | not a stage: other rules for the filter, and `filter_piece.rs`, between bursts |
-//! | `lookup.rs` | next hops of the destinations, and `source_check.rs` |
+//! | `lookup.rs` | next hops of the destinations, `source_check.rs`, and `failed_links.rs` |
 //! | `redirect.rs` | copies of packets that deserve an ICMP redirect |
 //! | `rewrite.rs` | hop count, checksum, Ethernet header |
 //! | `transmit.rs` | hands packets to the egress |
@@ -26,15 +27,18 @@ use std::sync::Arc;
 
 use crate::burst::{Burst, Packet, Slot};
 use crate::counters::{Counters, Traffic};
+use crate::noted_links::NotedLinks;
 use crate::port_losses::PortLosses;
 use crate::sample::Sampler;
 use crate::trace::Tracer;
 use crate::verdict::{Reason, Verdict};
 use crate::view::{View, ViewReader};
+use port_links::PortLinks;
 use stage_state::StageState;
 
 pub use crate::egress::Egress;
 
+mod failed_links;
 mod fast_parse;
 mod filter;
 mod filter_link;
@@ -48,6 +52,7 @@ mod lookup;
 pub mod martian;
 mod parse;
 mod plain_packet;
+mod port_links;
 mod redirect;
 mod rewrite;
 mod route_cache;
@@ -122,6 +127,11 @@ impl Forwarder {
         if let Some(sampler) = &mut self.sampler {
             sampler.push_waiting();
         }
+    }
+
+    /// Leaves links from now on as soon as they are noted. They are those of the ports' devices, by port; 0 where there is none.
+    pub fn watch_links(&mut self, notes: Arc<NotedLinks>, devices: &[u32]) {
+        self.state.links = PortLinks::new(notes, devices, &self.view);
     }
 
     /// Filters packets from now on.
@@ -250,15 +260,24 @@ impl Forwarder {
         if let Some(filter) = &mut self.filter {
             filter.begin_burst();
         }
-        let view = self.views.view();
-        if !Arc::ptr_eq(view, &self.view) {
-            self.view = Arc::clone(view);
-            self.state.follow(&self.view);
-            if let Some(filter) = &mut self.filter {
-                filter.follow(self.state.tables.len());
-            }
+        let is_other_view = !Arc::ptr_eq(self.views.view(), &self.view);
+        if is_other_view | self.state.links.have_changed() {
+            self.follow(is_other_view);
         }
         run_stages(&mut self.state, self.filter.as_deref_mut(), &self.view, last, packets);
+    }
+
+    /// Follows another view, or the links that have failed. What is known about flows depends on both.
+    #[cold]
+    fn follow(&mut self, is_other_view: bool) {
+        if is_other_view {
+            self.view = Arc::clone(self.views.view());
+            self.state.follow(&self.view);
+        }
+        let are_other_links = self.state.links.follow(&self.view);
+        if let Some(filter) = self.filter.as_mut().filter(|_| is_other_view || are_other_links) {
+            filter.follow(self.state.tables.len());
+        }
     }
 
     /// The view of the last burst.
@@ -288,6 +307,26 @@ impl Forwarder {
         for (reason, frames) in losses.by_reason() {
             self.state.counters.add_dropped(interface, reason, frames);
         }
+    }
+
+    /// Gives a forwarded packet that could not be sent to another member of its group, if its link has failed and no rules judged it
+    /// for that link alone. Says by which port it leaves instead.
+    #[cold]
+    pub(crate) fn leave_failed_link(&mut self, packet: &mut Slot) -> Option<u16> {
+        if self.filter.is_some() || packet.verdict != Verdict::Forward {
+            return None;
+        }
+        if self.state.links.have_changed() {
+            self.follow(false);
+        }
+        let (interface, len) = (packet.interface, packet.frame_len());
+        if !failed_links::leave_rewritten(&mut self.state, &self.view, packet) {
+            return None;
+        }
+        self.state.counters.subtract_sent(interface, len);
+        let traffic = Traffic { packets: 1, bytes: packet.frame_len() as u64 };
+        self.state.counters.add_sent(packet.interface, traffic);
+        Some(packet.port)
     }
 
     /// Counts forwarded packets whose port is down or gone, which were counted as sent. Those of the slow path were not.

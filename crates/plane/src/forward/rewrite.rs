@@ -64,7 +64,7 @@ fn inet6(packet: &mut Slot, entry: &CompiledAdjacency) -> bool {
 
 /// Writes the Ethernet header of the next link.
 #[inline(always)]
-fn write_ethernet(packet: &mut Slot, entry: &CompiledAdjacency) {
+pub(super) fn write_ethernet(packet: &mut Slot, entry: &CompiledAdjacency) {
     MACS.set(packet.head_mut(), entry.macs);
     packet.port = entry.port;
     packet.interface = entry.interface;

@@ -3,6 +3,7 @@
 use fullview_table::group::GroupReader;
 
 use super::keys::{BurstPositions, TableKeys};
+use super::port_links::PortLinks;
 use super::redirect::{MAX_CANDIDATES, RedirectCandidate};
 use super::route_cache::RouteCacheCounters;
 use super::simd::ParserIsa;
@@ -14,6 +15,7 @@ use crate::view::View;
 pub(super) struct StageState {
     pub tables: Vec<TableKeys>,
     pub groups: GroupReader,
+    pub links: PortLinks,
     /// Packets that the fast parser left to the slow one.
     pub exceptions: BurstPositions,
     pub tags: RemovedTags,
@@ -35,6 +37,7 @@ impl StageState {
         StageState {
             tables: parts.tables.iter().map(TableKeys::new).collect(),
             groups: parts.groups.reader(),
+            links: PortLinks::default(),
             exceptions: BurstPositions::NONE,
             tags: RemovedTags::default(),
             redirects: Vec::with_capacity(MAX_CANDIDATES),
@@ -71,7 +74,8 @@ impl StageState {
         let mut counters = Counters::new(view.parts().interfaces.len());
         counters.add(&self.counters);
         let (entries, older_caches) = (self.cache_entries, self.route_cache_counters());
-        *self = StageState { counters, older_caches, isa: self.isa, ..StageState::new(view) };
+        let links = std::mem::take(&mut self.links);
+        *self = StageState { counters, older_caches, isa: self.isa, links, ..StageState::new(view) };
         self.set_route_cache(entries);
     }
 

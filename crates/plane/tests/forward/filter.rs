@@ -14,9 +14,10 @@ use fullview_plane::forward::{
 };
 use fullview_plane::verdict::{Punt, Reason};
 use fullview_plane::view::{View, ViewReader};
+use fullview_table::group::Groups;
 
 use crate::frames::*;
-use crate::router::{TO_HOST, parts};
+use crate::router::{DEVICES, TO_HOST, parts, watching, with_group};
 
 struct Text(&'static str);
 
@@ -244,6 +245,28 @@ fn a_packet_does_not_leave_past_the_rules_by_a_next_hop_that_is_not_known() {
 }
 
 /// Packets of known flows are counted apart from their states.
+/// The other member of its group is by port 2.
+#[test]
+fn a_packet_is_judged_for_the_link_that_it_takes_in_place_of_a_failed_one() {
+    let by_2 = sent(2, forwarded(good(), 2));
+    for (rules, expected) in [
+        ("pass all", by_2.clone()),
+        ("pass all no state\nblock out on port1", by_2),
+        ("pass all\nblock out on port2", dropped(Reason::FilterRule)),
+    ] {
+        let (mut parts, mut groups) = (parts(), Groups::default());
+        with_group(&mut parts, &mut groups);
+        let (mut router, links) = watching(parts);
+        router.set_filter(BurstFilter::new(&enforceable(pf(rules)).unwrap(), WorkerLimits::default(), 1));
+        links.note(DEVICES[1], true);
+        for _ in 0..4 {
+            assert_eq!(run(&mut router, &[(0, good())]).remove(0), expected, "{rules}");
+        }
+        links.note(DEVICES[2], true);
+        assert_eq!(run(&mut router, &[(0, good())]), [punted(Punt::Local)], "{rules}");
+    }
+}
+
 #[test]
 fn a_piece_has_the_packets_of_known_flows_too() {
     let mut forwarder = filtered(pf("pass"));

@@ -128,7 +128,7 @@ pub fn forwarded(mut frame: Vec<u8>, port: u16) -> Vec<u8> {
 }
 
 /// What became of one frame.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Fate {
     Sent { port: u16, frame: Vec<u8> },
     Rejected(Verdict),

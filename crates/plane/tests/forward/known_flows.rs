@@ -12,6 +12,7 @@ use fullview_plane::forward::{
     BurstFilter, EnforceableRules, FilterClient, Forwarder, RuleChange, filter_link,
 };
 use fullview_plane::interface::SourceCheck;
+use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::view::{View, ViewParts, Views};
 use fullview_table::fib::framework::{Attachment, Origin, Time};
 use fullview_table::fib::registry::Registered;
@@ -20,7 +21,7 @@ use proptest::prelude::*;
 
 use crate::filter::{enforceable, ipfw, pf};
 use crate::frames::*;
-use crate::router::parts;
+use crate::router::{DEVICES, parts};
 
 thread_local!(pub static NOW: Cell<u64> = const { Cell::new(0) });
 
@@ -163,6 +164,8 @@ pub enum Step {
     /// A route changes to this next hop, or ends.
     Route(Option<u16>),
     View(u8),
+    /// The link of a port fails, or works again.
+    Link(u8, bool),
 }
 
 /// Sequence numbers, most of them in windows.
@@ -223,6 +226,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         1 => (0_usize..16).prop_map(Step::Rules),
         1 => prop_oneof![Just(Some(2)), Just(Some(3)), Just(None)].prop_map(Step::Route),
         1 => (0_u8..4).prop_map(Step::View),
+        1 => (1_u8..3, any::<bool>()).prop_map(|(port, has_failed)| Step::Link(port, has_failed)),
     ]
 }
 
@@ -395,6 +399,10 @@ impl Compared {
         Compared { forwarder, client, rules: rules.clone() }
     }
 
+    pub fn watch(&mut self, links: &Arc<NotedLinks>) {
+        self.forwarder.watch_links(Arc::clone(links), &DEVICES);
+    }
+
     pub fn change_rules(&mut self, rules: &EnforceableRules) {
         self.client.send(RuleChange::new(&self.rules, rules)).unwrap();
         self.forwarder.change_rules();
@@ -432,6 +440,8 @@ fn compare_with(isa: FlowIsa, language: usize, states: u32, flows: usize, steps:
     let mut truth = Compared::new(&views, &sets[0], limits, 0);
     let mut fast = Compared::new(&views, &sets[0], limits, flows);
     fast.forwarder.filter_mut().unwrap().parts().1.use_isa(isa);
+    let links = Arc::<NotedLinks>::default();
+    [&mut truth, &mut fast].into_iter().for_each(|compared| compared.watch(&links));
     for step in steps {
         match step {
             Step::Burst(packets) => {
@@ -449,6 +459,7 @@ fn compare_with(isa: FlowIsa, language: usize, states: u32, flows: usize, steps:
             }
             Step::Route(next_hop) => routed.set("198.19.0.0/16", *next_hop),
             Step::View(number) => drop(views.publish(view(&routed, *number))),
+            Step::Link(port, has_failed) => links.note(DEVICES[usize::from(*port)], *has_failed),
         }
         assert_eq!(truth.remembered(), fast.remembered());
     }
@@ -672,9 +683,15 @@ fn flows_are_known_without_states_unless_a_rule_asks_about_each_packet() {
 #[test]
 fn what_a_flow_depends_on_is_asked_again() {
     let burst = || Step::Burst(vec![udp(false, false)]);
-    for change in
-        [Step::Route(Some(3)), Step::Route(None), Step::View(1), Step::Rules(1), Step::Pause(100_000)]
-    {
+    for change in [
+        Step::Route(Some(3)),
+        Step::Route(None),
+        Step::View(1),
+        Step::Rules(1),
+        Step::Pause(100_000),
+        Step::Link(1, true),
+        Step::Link(2, true),
+    ] {
         for language in [0, 1] {
             let steps = [vec![burst(); 5], vec![change.clone()], vec![burst(); 5]].concat();
             assert!(compare(language, 100, 1000, &steps) >= 3, "{change:?}");

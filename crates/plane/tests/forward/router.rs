@@ -2,10 +2,12 @@
 #![allow(clippy::panic, clippy::type_complexity)] // a test fails by panicking; its cases are tuples
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::{Interface, InterfaceAddress, SourceCheck};
+use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::verdict::{Punt, Reason};
 use fullview_plane::view::{Policy, TableReaders, View, ViewParts, ViewReader, Views};
 use fullview_plane::wire::ethernet::{EtherType, Mac};
@@ -362,6 +364,89 @@ fn flows_are_shared_by_a_group_and_keep_their_way() {
     assert_eq!(ways(&mut router, (0..100).map(one_label)).into_iter().collect::<HashSet<_>>().len(), 1);
     let no_label = |port: u8| with(one_label(port), 1, &[0x60, 0, 0]);
     assert_eq!(ways(&mut router, (0..100).map(no_label)).into_iter().collect::<HashSet<_>>().len(), 2);
+}
+
+/// The devices of ports 0 to 2.
+pub const DEVICES: [u32; 3] = [11, 12, 13];
+
+/// A router that leaves the links that are noted.
+pub fn watching(parts: ViewParts) -> (Forwarder, Arc<NotedLinks>) {
+    let (mut router, links) = (forwarder(parts), Arc::<NotedLinks>::default());
+    router.watch_links(Arc::clone(&links), &DEVICES);
+    (router, links)
+}
+
+#[test]
+fn flows_leave_a_link_that_is_noted_for_another_one_of_their_group() {
+    let (mut parts, mut groups) = (parts(), Groups::default());
+    with_group(&mut parts, &mut groups);
+    let (mut router, links) = watching(parts);
+    let flows = || (0..100).map(|port| with_summed(good(), 20, &[0, port, 0, 53]));
+    let flows6 = || (0..100).map(|label| with(good6(), 1, &[0x6b, 0, label]));
+    let mut taken = || ways(&mut router, flows().chain(flows6()));
+    let first = taken();
+    assert_eq!(first.iter().collect::<HashSet<_>>().len(), 2);
+    for (failed, other) in [(1_u8, 2), (2, 1)] {
+        links.note(DEVICES[usize::from(failed)], true);
+        assert_eq!(taken(), vec![other; 200]);
+        links.note(DEVICES[usize::from(failed)], false);
+        assert_eq!(taken(), first, "it works again");
+    }
+    DEVICES.iter().for_each(|device| links.note(*device, true));
+    let fates = run(&mut router, &flows().chain(flows6()).map(|frame| (0, frame)).collect::<Vec<_>>());
+    assert_eq!(fates, vec![punted(Punt::Local); 200], "none works");
+    links.forget();
+    assert_eq!(ways(&mut router, flows().chain(flows6())), first);
+}
+
+#[test]
+fn packets_to_a_link_that_is_noted_are_the_slow_paths() {
+    let (mut router, links) = watching(parts());
+    let (to_10, expired) = (inet(SRC, "198.18.10.1", 9), inet(SRC, "198.18.10.1", 1));
+    let frames = [(0, good()), (0, good6()), (1, to_10.clone()), (1, expired)];
+    let left = punted(Punt::Local);
+    let by_port = [sent(1, forwarded(good(), 1)), sent(1, forwarded(good6(), 1))];
+    let by_vlan = [sent(0, tagged(forwarded(to_10, 0), 10)), dropped(Reason::TtlExpired)];
+    let all = [by_port.clone(), by_vlan.clone()].concat();
+    assert_eq!(run(&mut router, &frames), all);
+    links.note(DEVICES[1], true);
+    let (fates, back) = run_all(&mut router, &frames);
+    assert_eq!(fates, [[left.clone(), left.clone()], by_vlan].concat());
+    assert_eq!((&back[0].frame, back[0].interface), (&good(), 0), "as it came");
+    links.note(DEVICES[0], true);
+    links.note(DEVICES[1], false);
+    assert_eq!(run(&mut router, &frames), [by_port, [left.clone(), left]].concat(), "with its VLANs");
+    links.forget();
+    assert_eq!(run(&mut router, &frames), all);
+}
+
+/// What the source check rejects is not the kernel's because the link has failed.
+#[test]
+fn sources_are_checked_beside_a_link_that_is_noted() {
+    let mut strict = parts();
+    strict.interfaces[0].source_check = SourceCheck::Strict;
+    let (mut router, links) = watching(strict);
+    links.note(DEVICES[1], true);
+    let frames = [(0, good()), (0, inet("203.0.113.9", DST, 64))];
+    assert_eq!(run(&mut router, &frames), [punted(Punt::Local), dropped(Reason::SourceCheck)]);
+}
+
+#[test]
+fn a_view_that_leaves_a_noted_link_and_one_that_comes_back_to_it_hold() {
+    let (views, links) = (Views::new(View::new(parts()).unwrap()), Arc::<NotedLinks>::default());
+    let mut router = Forwarder::new(views.reader());
+    links.note(DEVICES[1], true);
+    router.watch_links(Arc::clone(&links), &DEVICES);
+    let mut fate = || run(&mut router, &[(0, good())]).remove(0);
+    assert_eq!(fate(), punted(Punt::Local), "it had failed before");
+    let mut down = parts();
+    down.interfaces[1].up = false;
+    views.publish(View::new(down).unwrap());
+    assert_eq!(fate(), dropped(Reason::InterfaceDown));
+    views.publish(View::new(parts()).unwrap());
+    assert_eq!(fate(), punted(Punt::Local), "it is still noted");
+    links.note(DEVICES[1], false);
+    assert_eq!(fate(), sent(1, forwarded(good(), 1)));
 }
 
 #[test]

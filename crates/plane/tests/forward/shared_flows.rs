@@ -1,8 +1,11 @@
 //! Packets of known flows that a program forwards fare as if the worker had judged each of them: the same frames, states
 //! and counters, whatever changes.
 
+use std::sync::Arc;
+
 use fullview_filter::state::WorkerLimits;
 use fullview_plane::counters::Counters;
+use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::view::Views;
 use proptest::prelude::*;
 
@@ -12,21 +15,25 @@ use crate::known_flows::{
     Compared, NOW, Routed, SLOPPY, Sent, Step, burst_of_both_families, connect, exchange, frame, rule_sets,
     segment_of, step, udp, view,
 };
+use crate::router::DEVICES;
 
 /// A filter that judges all packets, and one whose known flows a program forwards.
 struct Pair {
     truth: Compared,
     fast: Compared,
     program: Program,
+    links: Arc<NotedLinks>,
 }
 
 impl Pair {
     fn new(views: &Views, language: usize, limits: WorkerLimits, (known, flows): (usize, u16)) -> Pair {
         let rules = &rule_sets(language)[0];
-        let truth = Compared::new(views, rules, limits, 0);
+        let mut truth = Compared::new(views, rules, limits, 0);
         let mut fast = Compared::new(views, rules, limits, known);
         let program = Program::new(flows, fast.forwarder.filter_mut().unwrap());
-        Pair { truth, fast, program }
+        let links = Arc::<NotedLinks>::default();
+        [&mut truth, &mut fast].into_iter().for_each(|compared| compared.watch(&links));
+        Pair { truth, fast, program, links }
     }
 
     /// A worker begins a round at least this often.
@@ -81,8 +88,9 @@ fn compare_with_room(language: usize, states: u32, flows: (usize, u16), steps: &
             }
             Step::Route(next_hop) => routed.set("198.19.0.0/16", *next_hop),
             Step::View(number) => drop(views.publish(view(&routed, *number))),
+            Step::Link(port, has_failed) => pair.links.note(DEVICES[usize::from(*port)], *has_failed),
         }
-        if matches!(step, Step::Route(_) | Step::View(_)) {
+        if matches!(step, Step::Route(_) | Step::View(_) | Step::Link(_, true)) {
             pair.program.memory.end_generation();
         }
         pair.round();
@@ -156,6 +164,8 @@ fn what_a_flow_depends_on_ends_its_entry() {
     assert_eq!(around(Step::Rules(7)), 7, "the states stay, though the rules block");
     assert_eq!(around(Step::Route(None)), 3);
     assert_eq!(around(Step::Route(Some(3))), 7, "another way");
+    assert_eq!(around(Step::Link(1, true)), 3);
+    assert_eq!(around(Step::Link(2, true)), 7, "another link");
     assert_eq!(around(Step::Pause(2_000)), 8, "the worker has reported since");
     assert_eq!(around(Step::Pause(100_000)), 6, "the state is another one");
 }
