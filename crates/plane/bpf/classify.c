@@ -15,6 +15,8 @@
  * forwarded twice or not at all.
  *
  * Frames of flows that the filter knows (known_flow.h) are neither for a socket nor for the kernel: they are sent on from here.
+ *
+ * One more program notes failed links for the workers (link_failures.h).
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -28,6 +30,7 @@
 
 #include "frame.h"
 #include "known_flow.h"
+#include "link_failures.h"
 
 /* Classes of frames: the indices of `counts`, with names in classify.rs. */
 enum class {
@@ -134,6 +137,21 @@ struct {
 } reported SEC(".maps");
 
 #define LONGEST_SILENCE 1000000000ll
+
+/* Failed links, which workers leave: the words of src/noted_links.rs. */
+struct noted_links {
+	__u32 changes;		/* how often any of the others became another one */
+	__u32 namespace;	/* in which link_failures.h notes links, by its inode number; 0: in none */
+	__u32 failed[FAILED];	/* the device whose link has failed, by the low bits of its index */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct noted_links);
+} noted_links SEC(".maps");
 
 struct tag {
 	__be16 control;
@@ -632,6 +650,23 @@ int all_to_socket(struct xdp_md *xdp)
 		return XDP_PASS;
 	count(FORWARD);
 	return redirect(xdp, settings->sockets + xdp->rx_queue_index);
+}
+
+/* Ends all known flows after a link was noted. A worker reads their generation before the number of changes, so it shares no flow
+ * by that link in the new generation. */
+static __always_inline void note_failed(const struct net_device *device)
+{
+	__u32 only = 0;
+	struct noted_links *links = bpf_map_lookup_elem(&noted_links, &only);
+	struct flow_head *head = bpf_map_lookup_elem(&flow_head, &only);
+	/* An addition is a barrier if its result is used. */
+	volatile __u32 before;
+
+	if (!links || !head || !note_in(links->failed, links->namespace, device))
+		return;
+	before = __sync_fetch_and_add(&links->changes, 1);
+	(void)before;
+	__sync_fetch_and_add(&head->generation, 1);
 }
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -44,7 +44,7 @@ macro_rules! object {
 pub const FORWARD: BpfObject = object!("forward");
 /// `bpf/pass.c`: one program, `pass`, which passes every frame.
 pub const PASS: BpfObject = object!("pass");
-/// `bpf/classify.c`: decides which frames are forwarded and which stay with the kernel.
+/// `bpf/classify.c`: decides which frames are forwarded and which stay with the kernel, and notes failed links for threads.
 pub const CLASSIFY: BpfObject = object!("classify");
 
 /// `bpf/reinject.c`: one program, `reinject`, which returns frames to the kernel.

@@ -11,6 +11,7 @@
 //! | worker | its report | every round, at most every few milliseconds |
 //! | router's thread (`FlowControl`) | the generation, which ends all entries | when a view or routes were published |
 //! | router's thread | its report | every turn |
+//! | program of `bpf/link_failures.h` | the generation | when it has noted a failed link |
 //! | program | counts and the time of the last packet | for every packet |
 //!
 //! The program forwards nothing if one of the reports is older than a second. An entry that has ended is used again after a

@@ -24,6 +24,7 @@ use super::sys::SharedWords;
 use crate::bpf::{self, LoadedObject};
 use crate::burst::FRAME_CAPACITY;
 use crate::kernel_flows::{FlowMemory, FlowRegions, FlowWords, Region};
+use crate::link_program::{self, LinkProgramError};
 use crate::report_time::ReportTime;
 use crate::verdict::LimitedReason;
 use crate::wire::ethernet::{Mac, TAG};
@@ -190,8 +191,24 @@ impl Classifier {
     /// The memory in which the programs find known flows, if there is room for any.
     pub fn flow_memory(&mut self) -> Result<Option<FlowMemory>, ClassifyError> {
         let Some(flows) = self.flows else { return Ok(None) };
-        let part = |region| map_part(&mut self.loaded, flows, region);
+        let part = |region| -> Result<Box<dyn FlowWords>, ClassifyError> {
+            Ok(Box::new(map_words(&mut self.loaded, map_of(region))?))
+        };
         FlowMemory::new(flows, self.flow_keys, part).map(Some)
+    }
+
+    /// The memory in which a program notes failed links.
+    pub fn link_words(&mut self) -> Result<SharedWords, ClassifyError> {
+        map_words(&mut self.loaded, "noted_links")
+    }
+
+    /// Has failed links noted there within the kernel, before it leaves them itself, in the network namespace that is returned and
+    /// that has to be noted there too.
+    ///
+    /// # Errors
+    /// Kernels without type information cannot.
+    pub fn note_failed_links(&mut self) -> Result<u32, LinkProgramError> {
+        link_program::attach(&mut self.loaded)
     }
 
     /// The trailer of reinjected frames.
@@ -438,15 +455,13 @@ fn make_room(loader: &mut EbpfLoader<'_>, flows: FlowRegions) {
     }
 }
 
-fn map_part(
-    loaded: &mut LoadedObject,
-    flows: FlowRegions,
-    region: Region,
-) -> Result<Box<dyn FlowWords>, ClassifyError> {
-    let (name, bytes) = (map_of(region), flows.words(region) * size_of::<u64>());
+/// Maps an array of one value, or of values whose size is a multiple of eight bytes.
+fn map_words(loaded: &mut LoadedObject, name: &'static str) -> Result<SharedWords, ClassifyError> {
     let missing = loaded.missing_map(name);
     let Some(maps::Map::Array(map)) = loaded.ebpf.map_mut(name) else { return Err(missing.into()) };
-    Ok(Box::new(SharedWords::new(map.fd().as_fd(), bytes).map_err(ClassifyError::FlowMemory)?))
+    let info = map.info().map_err(ClassifyError::Map)?;
+    let bytes = info.value_size() as usize * info.max_entries() as usize;
+    SharedWords::new(map.fd().as_fd(), bytes).map_err(|error| ClassifyError::Mapping { name, error })
 }
 
 /// A product with an odd factor keeps all of a word.

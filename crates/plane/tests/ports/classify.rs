@@ -10,14 +10,15 @@ use std::thread;
 use std::time::Duration;
 
 use fullview_plane::burst::{Arena, BURST, Burst};
+use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::port::Port;
 use fullview_plane::port::classify::{CLASSES, Classifier, IngressKey, IngressSettings, RedirectScope};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
 use fullview_plane::port::reinject::ReinjectThread;
 use fullview_plane::wire::ethernet::Mac;
-use fullview_testnet::current::{ip, sysctl, wait_until_up};
-use fullview_testnet::in_namespace;
+use fullview_testnet::current::{command, ip, sysctl, wait_until_up};
+use fullview_testnet::{Node, eventually, in_namespace};
 
 use crate::conformance::{PATIENCE, Pool, send};
 use crate::packets::{ROUTER, SENDER, echo, forwarded, udp, udp6};
@@ -293,6 +294,30 @@ fn the_kernel_receives_reinjected_frames_and_the_port_does_not() {
         let long = udp("198.19.0.1", 64, 18);
         assert!((0..5000).any(|_| !giver.queue(link.index(), &long)), "a flood is refused without waiting");
         assert!(giver.refused() >= 2);
+    });
+}
+
+#[test]
+fn failed_links_are_noted_within_the_kernel() {
+    in_namespace(|| {
+        routing_kernel();
+        let mut classifier = classifier();
+        let links = NotedLinks::shared(classifier.link_words().unwrap());
+        let devices = ["out", "sink", "in"].map(|name| Link::named(name).unwrap().index());
+        let failed = || devices.map(|device| links.has_failed(device));
+        links.begin(classifier.note_failed_links().unwrap());
+        command("tc qdisc add dev out root pfifo");
+        assert_eq!(failed(), [false; 3], "its queue is replaced");
+        let elsewhere = Node::new();
+        elsewhere.ip(&format!("link add name out index {} type veth peer name sink", devices[0]));
+        ["up", "down"].iter().for_each(|state| _ = elsewhere.ip(&format!("link set out {state}")));
+        assert_eq!(failed(), [false; 3], "it is in another network namespace");
+        ip("link set out down");
+        assert!(links.has_failed(devices[0]));
+        assert!(eventually(|| failed() == [true, true, false]), "the other end loses the carrier");
+        links.end();
+        ip("link set in down");
+        assert_eq!(failed(), [false; 3]);
     });
 }
 

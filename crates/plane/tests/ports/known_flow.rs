@@ -13,6 +13,7 @@ use fullview_plane::burst::Burst;
 use fullview_plane::forward::{BurstFilter, EnforceableRules, Forwarder};
 use fullview_plane::interface::Interface;
 use fullview_plane::kernel_flows::{FlowControl, FlowSharing, GraceThread, PortDevice, PortProgram};
+use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::port::Port;
 use fullview_plane::port::classify::{CLASSES, Classifier, IngressKey, IngressSettings, RedirectScope};
 use fullview_plane::port::link::Link;
@@ -27,7 +28,7 @@ use fullview_table::{NextHop, Rib};
 use fullview_testnet::current::{accept_redirected_frames, ip, keep_tags};
 use fullview_testnet::in_namespace;
 
-use crate::classify::{arrived, open, put, routing_kernel};
+use crate::classify::{answers, arrived, open, put, routing_kernel};
 use crate::conformance::{PATIENCE, Pool};
 use crate::packets::{ROUTER, echo, tcp, tcp6, udp, udp6};
 
@@ -235,9 +236,24 @@ struct FlowLab {
     source: PacketPort<'static>,
     sink: PacketPort<'static>,
     pool: Pool<'static>,
+    _umem: Umem,
 }
 
 impl FlowLab {
+    fn new(program: PortProgram) -> FlowLab {
+        routing_kernel();
+        for end in ["in", "source"] {
+            ip(&format!("link set dev {end} mtu 1600"));
+        }
+        accept_redirected_frames("sink");
+        let (umem, packets) = Umem::new(SLOTS);
+        let (router, pool) = (Router::new(program, &umem), Pool::of(packets));
+        let mut lab = FlowLab { router, source: open("source"), sink: open("sink"), pool, _umem: umem };
+        // Ports have slots before the first frame comes.
+        lab.router.round(&mut lab.pool);
+        lab
+    }
+
     /// What arrives of a frame, and how many frames the classifier forwarded.
     fn carry(&mut self, frame: &[u8]) -> (Vec<Vec<u8>>, u64) {
         let before = self.router.counts();
@@ -268,16 +284,7 @@ impl FlowLab {
 
 fn forwards_frames_as_the_worker(program: PortProgram) {
     in_namespace(|| {
-        routing_kernel();
-        for end in ["in", "source"] {
-            ip(&format!("link set dev {end} mtu 1600"));
-        }
-        accept_redirected_frames("sink");
-        let (umem, packets) = Umem::new(SLOTS);
-        let (router, pool) = (Router::new(program, &umem), Pool::of(packets));
-        let mut lab = FlowLab { router, source: open("source"), sink: open("sink"), pool };
-        // Ports have slots before the first frame comes.
-        lab.router.round(&mut lab.pool);
+        let mut lab = FlowLab::new(program);
         for frame in plain() {
             (0..2).for_each(|_| assert_eq!(lab.carry(&frame).0.len(), 1, "{frame:02x?}"));
             lab.router.forwarder.take_back_flows();
@@ -309,4 +316,24 @@ fn frames_of_known_flows_leave_as_the_worker_sends_them() {
 #[test]
 fn frames_of_known_flows_leave_the_driver_as_the_worker_sends_them() {
     forwards_frames_as_the_worker(PortProgram::Xdp);
+}
+
+/// The worker has not run since the link failed.
+#[test]
+fn frames_of_known_flows_do_not_leave_by_a_failed_link() {
+    for program in [PortProgram::Tc, PortProgram::Xdp] {
+        in_namespace(|| {
+            let mut lab = FlowLab::new(program);
+            let out = Link::named("out").unwrap().index();
+            let links = NotedLinks::shared(lab.router.classifier.link_words().unwrap());
+            links.begin(lab.router.classifier.note_failed_links().unwrap());
+            let frame = udp(TO, 64, 18);
+            (0..2).for_each(|_| assert_eq!(lab.carry(&frame).0.len(), 1));
+            let FlowLab { router: Router { classifier, ports: [port, _], .. }, source, pool, .. } = &mut lab;
+            answers(classifier, source, &mut **port, pool, "known_flow", &frame);
+            ip("link set dev out down");
+            assert!(links.has_failed(out));
+            answers(classifier, source, &mut **port, pool, "forward", &frame);
+        });
+    }
 }

@@ -20,9 +20,14 @@ pub enum ClassifyError {
         "a map of bpf/classify.c: {0}; it holds 4096 interfaces and VLANs, and 65536 addresses of each family"
     )]
     Map(MapError),
-    /// The maps of known flows cannot be accessed.
-    #[error("the maps of known flows of bpf/classify.c cannot be mapped: {0}")]
-    FlowMemory(io::Error),
+    /// A map cannot be mapped into this process.
+    #[error("map {name} of bpf/classify.c cannot be mapped: {error}")]
+    Mapping {
+        /// Its name.
+        name: &'static str,
+        /// The cause.
+        error: io::Error,
+    },
     /// A program is not loaded.
     #[error("a program of bpf/classify.c: {}", with_causes(&**.0))]
     Program(Box<ProgramError>),
