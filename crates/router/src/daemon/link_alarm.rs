@@ -218,7 +218,7 @@ impl AlarmState {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::BTreeSet;
 
     use fullview_plane::wire::ethernet::Mac;
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::netlink::event::LinkKind;
 
-    fn link(index: LinkIndex, up: bool) -> Link {
+    pub fn link(index: LinkIndex, up: bool) -> Link {
         let (name, kind) = (format!("eth{index}"), LinkKind::Other);
         Link {
             index,

@@ -29,6 +29,8 @@ mod kernel_source;
 mod kernel_split;
 mod link_alarm;
 mod link_presence;
+#[cfg(feature = "bpf")]
+mod link_program;
 mod main_loop;
 mod neighbor_refresh;
 mod neighbor_resolution;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fullview_plane::kernel_flows::FlowMemory;
+use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::view::ViewLinkFailures;
 
 use super::control_plane::ControlPlane;
@@ -34,8 +35,9 @@ pub struct WorkerPath {
     why: String,
 }
 
-/// Where threads learn of failed links: packets to those are the kernel's.
+/// Where threads learn of failed links: packets to those are the kernel's. They leave what is noted until the view has left it.
 struct WorkerNotes {
+    links: Arc<NotedLinks>,
     failures: ViewLinkFailures,
     flows: Option<Arc<FlowMemory>>,
 }
@@ -49,15 +51,22 @@ impl WorkerNotes {
 
 impl FailureNotes for WorkerNotes {
     fn note(&self, link: &Link, has_failed: bool) {
+        self.links.note(link.index, has_failed);
         if self.failures.note(&link.name, has_failed) {
             self.end_flows();
         }
     }
 
     fn forget(&self) {
+        self.links.forget();
         if self.failures.forget() {
             self.end_flows();
         }
+    }
+
+    fn end(&self) {
+        self.links.end();
+        self.forget();
     }
 }
 
@@ -65,7 +74,7 @@ impl WorkerPath {
     /// Starts the workers on the interfaces that exist.
     pub fn start(
         interfaces: &[String],
-        workers: KernelWorkers,
+        mut workers: KernelWorkers,
         filter: Option<KernelFilter>,
         why: &str,
         plane: &ControlPlane,
@@ -77,7 +86,13 @@ impl WorkerPath {
         }
         let (interfaces, ports) = (interfaces.to_vec(), FollowedPorts::default());
         let (alarm, failures) = (LinkAlarm::start()?, plane.mirror.views().link_failures());
-        alarm.note_in(Box::new(WorkerNotes { failures, flows: workers.flow_memory() }));
+        alarm.note_in(Box::new(WorkerNotes {
+            links: workers.links(),
+            failures,
+            flows: workers.flow_memory(),
+        }));
+        // Not before that thread takes back what the kernel notes.
+        workers.note_failed_links();
         let mut path = WorkerPath { interfaces, workers, ports, filter, _alarm: alarm, why };
         path.follow_ports(plane)?;
         Ok(path)
@@ -132,5 +147,33 @@ impl PathCounts for WorkerPath {
                 EngineInUse { name: NONE, why: "it is not there, is down, or is part of another one".into() }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fullview_table::fib::framework::{Settings, Time};
+
+    use super::*;
+    use crate::daemon::link_alarm::tests::link;
+    use crate::mirror::Mirror;
+
+    #[test]
+    fn a_link_is_noted_for_threads_until_it_works_or_that_is_not_reported() {
+        let mirror = Mirror::new(Time::ZERO, Vec::new(), Settings::default());
+        let (links, failures) = (Arc::<NotedLinks>::default(), mirror.views().link_failures());
+        let notes = WorkerNotes { links: Arc::clone(&links), failures, flows: None };
+        let works: [&dyn Fn(); 3] =
+            [&|| notes.note(&link(7, true), false), &|| notes.forget(), &|| notes.end()];
+        for works in works {
+            notes.note(&link(7, false), true);
+            assert!(links.has_failed(7));
+            works();
+            assert!(!links.has_failed(7));
+        }
+        // A program in the kernel has noted it.
+        links.note(7, true);
+        notes.note(&link(7, true), false);
+        assert!(!links.has_failed(7));
     }
 }

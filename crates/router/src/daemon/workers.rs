@@ -12,6 +12,7 @@ use fullview_plane::burst::Slot;
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::kernel_flows::{FlowMemory, PortProgram};
+use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::verdict::{Punt, Verdict};
 use fullview_plane::wire::ethernet;
 use fullview_plane::wire::ethernet::EtherType;
@@ -188,6 +189,7 @@ impl KernelWorkers {
         let packets = self.memory.take(ports.iter().flatten().count(), &self.options);
         let mut forwarder = Forwarder::new(mirror.views().reader());
         self.hub.connect(&mut forwarder, ports.len());
+        forwarder.watch_links(self.split.links(), links);
         let devices = self.split.devices(links.iter().copied().zip(ports.iter().map(program_of)));
         if let Some(WorkerFilter { mut filter, server }) = self.filter.take() {
             filter.set_devices(devices);
@@ -218,6 +220,16 @@ impl KernelWorkers {
             all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(port));
         }
         Ok(all)
+    }
+
+    /// The failed links that workers leave.
+    pub fn links(&self) -> Arc<NotedLinks> {
+        self.split.links()
+    }
+
+    /// Has failed links noted there within the kernel, if it can. That they work again has to be noted from now on.
+    pub fn note_failed_links(&mut self) {
+        self.split.note_failed_links();
     }
 
     /// The known flows that a program in the kernel forwards.

@@ -23,6 +23,7 @@ use super::hook::{Hook, HookChoice};
 use super::kernel_source::KernelSource;
 use super::link_alarm::{FailureNotes, LinkAlarm};
 use super::link_presence::is_gone;
+use super::link_program::{log_refusal, without_verifier_log};
 use super::main_loop::{DataPath, RouterCounts};
 use super::program_choice::ProgramChoice;
 use super::program_counts;
@@ -247,13 +248,9 @@ impl XdpPath {
 
     /// Has failed links noted in the tables of this program, by the kernel itself if it can.
     fn note_failures_of(&self, running: &mut RunningEngine) {
-        if let Err(refusal) = running.engine.note_failures_at_once() {
-            let why = without_verifier_log(&refusal.to_string());
-            log::line(&format!(
-                "failed links are left when the kernel has reported them, not at once: {why}"
-            ));
-        }
+        // First the thread that takes back what the kernel notes.
         self.alarm.note_in(Box::new(ProgramNotes(running.engine.link_failures())));
+        running.engine.note_failures_at_once().unwrap_or_else(|refusal| log_refusal(&refusal));
     }
 
     fn log_devices(&mut self) {
@@ -387,11 +384,6 @@ impl PathCounts for XdpPath {
         };
         Ok((0..counted.interfaces.len()).map(of).collect())
     }
-}
-
-/// The first line of an error: what follows is the log of the kernel's verifier.
-fn without_verifier_log(error: &str) -> String {
-    error.lines().next().unwrap_or_default().to_owned()
 }
 
 impl RunningEngine {

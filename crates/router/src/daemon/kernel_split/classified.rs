@@ -8,6 +8,7 @@ use std::sync::Arc;
 use fullview_plane::burst::Slot;
 use fullview_plane::interface::Interface;
 use fullview_plane::kernel_flows::{FlowMemory, FlowSharing, PortDevice, PortProgram};
+use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::port::classify::{Classifier, IngressKey, IngressSettings, RedirectScope, XdpAttachMode};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
@@ -19,6 +20,7 @@ use fullview_plane::view::View;
 use super::punt_gate::{GateCounts, PuntGate};
 use super::shared_flows::{SharedFlows, barriers};
 use crate::daemon::error::DaemonError;
+use crate::daemon::link_program::log_refusal;
 use crate::daemon::punts::{PuntCount, PuntCounts, by_reason};
 use crate::mirror::Mirror;
 use crate::options::PuntRates;
@@ -37,6 +39,7 @@ pub struct KernelSplit {
     taken: Vec<Link>,
     clock: ReportClock,
     flows: Option<SharedFlows>,
+    links: Arc<NotedLinks>,
 }
 
 impl KernelSplit {
@@ -52,6 +55,7 @@ impl KernelSplit {
         let loaded = kernel_flows.map_or_else(Classifier::load, |_| Classifier::load_for_filter(room));
         let mut classifier = loaded.map_err(DaemonError::LoadClassifier)?;
         let memory = classifier.flow_memory()?;
+        let links = Arc::new(NotedLinks::shared(classifier.link_words()?));
         let flows = memory.zip(grace).map(|(memory, grace)| SharedFlows::new(memory, grace));
         let (thread, rings) = ReinjectThread::start(classifier.trailer(), workers)?;
         let unused: Vec<_> = rings.into_iter().map(|ring| PuntGate::new(ring, rates)).collect();
@@ -66,7 +70,21 @@ impl KernelSplit {
             taken: Vec::new(),
             clock: ReportClock::start(),
             flows,
+            links,
         })
+    }
+
+    /// The failed links that workers leave.
+    pub fn links(&self) -> Arc<NotedLinks> {
+        Arc::clone(&self.links)
+    }
+
+    /// Has failed links noted within the kernel, if it can. That they work again has to be noted from now on.
+    pub fn note_failed_links(&mut self) {
+        match self.classifier.note_failed_links() {
+            Ok(namespace) => self.links.begin(namespace),
+            Err(refusal) => log_refusal(&refusal),
+        }
     }
 
     /// Whether the classifier forwards packets of known flows.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fullview_plane::burst::Slot;
 use fullview_plane::kernel_flows::{FlowMemory, FlowSharing, PortDevice, PortProgram};
+use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
 
@@ -16,7 +17,9 @@ use crate::options::PuntRates;
 use crate::route::LinkIndex;
 
 /// Does nothing: the kernel gets all frames anyway.
-pub struct KernelSplit;
+pub struct KernelSplit {
+    links: Arc<NotedLinks>,
+}
 
 impl KernelSplit {
     pub fn new(
@@ -24,8 +27,16 @@ impl KernelSplit {
         _kernel_flows: Option<u16>,
         _rates: &PuntRates,
     ) -> Result<KernelSplit, DaemonError> {
-        Ok(KernelSplit)
+        Ok(KernelSplit { links: Arc::default() })
     }
+
+    /// The failed links that workers leave.
+    pub fn links(&self) -> Arc<NotedLinks> {
+        Arc::clone(&self.links)
+    }
+
+    /// No program notes any.
+    pub fn note_failed_links(&mut self) {}
 
     /// No program forwards anything.
     pub fn shares_flows(&self) -> bool {
