@@ -1,10 +1,12 @@
 //! Flows over groups of next hops.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use fullview_testnet::{PacketSocket, may_run};
+use fullview_testnet::{PacketSocket, eventually, may_run};
+use serde_json::Value;
 
+use crate::control::Control;
 use crate::lab::Lab;
 
 const FLOWS: u16 = 64;
@@ -57,4 +59,26 @@ fn flows_keep_their_way_when_the_router_starts_again() {
     let first = after_a_start();
     assert!([3, 4].iter().all(|host| first.values().any(|mac| mac[5] == *host)), "{first:?}");
     assert_eq!(after_a_start(), first);
+}
+
+/// Each change makes a group, whose index the one before it cannot have: workers may still read that.
+#[test]
+fn indices_of_groups_are_used_again_while_workers_get_no_packets() {
+    if !may_run(&["ip", "setpriv"]) {
+        return;
+    }
+    let (lab, control) = (Lab::new(), Control::new());
+    let _program = lab.forward(&[&["--workers", "2"], &control.options()[..]].concat());
+    let (mut weights, mut last, mut seen) = ([1, 2].into_iter().cycle(), Value::Null, BTreeSet::new());
+    let is_used_again = eventually(|| {
+        let hops = format!("nexthop via 10.0.2.3 weight {} nexthop via 10.0.2.4", weights.next().unwrap());
+        lab.router.ip(&format!("route replace 172.16.0.0/24 {hops}"));
+        let path = r#"{"path":{"address":"172.16.0.9","table":254}}"#;
+        control.wait_until(path, |path| {
+            path["ways"].as_array().unwrap().len() == 2 && path["fib-next-hop"] != last
+        });
+        last = control.ask(path)["fib-next-hop"].clone();
+        !seen.insert(last.as_u64().unwrap())
+    });
+    assert!(is_used_again, "{seen:?}");
 }

@@ -66,7 +66,7 @@ impl SlowPath for DropAll {
 }
 
 /// How a worker waits when it receives no packets. It is called after a number of idle rounds, and returns when there may
-/// be packets or after a while, so that the worker checks whether it has to stop.
+/// be packets or after a while, so that the worker checks whether it has to stop, and lets go of what was replaced meanwhile.
 pub trait Wait<P> {
     fn wait(&mut self, ports: &[Option<P>]);
 }
@@ -83,8 +83,8 @@ impl<P> Wait<P> for Yield {
 /// Rounds without a packet before a worker waits. Spinning has no wake-up latency.
 const SPINS: u32 = 200;
 
-/// Rounds between two reads of the ports' losses: each read is a system call per port.
-const LOSS_ROUNDS: u32 = 4096;
+/// Rounds between two reads of the ports' losses, each of which is a system call per port, while the worker does not wait.
+const CATCH_UP_ROUNDS: u32 = 4096;
 
 /// A worker between its ports.
 pub struct Worker<'a, P, S, W> {
@@ -101,8 +101,8 @@ pub struct Worker<'a, P, S, W> {
     pool: SlotPool<'a>,
     published: Arc<PublishedCounters>,
     counters: WorkerCounters,
-    /// Rounds since the losses of the ports were read.
-    rounds_since_losses: u32,
+    /// Rounds since the last [`Self::catch_up`].
+    rounds_since_catch_up: u32,
 }
 
 impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
@@ -129,7 +129,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             unsent: Burst::new(),
             published: Arc::default(),
             counters: WorkerCounters::default(),
-            rounds_since_losses: 0,
+            rounds_since_catch_up: 0,
         };
         worker.fill_ports();
         worker
@@ -173,7 +173,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         while !stop.load(Ordering::Relaxed) && !self.is_finished() {
             idle = if self.round()? > 0 { 0 } else { idle + 1 };
             if idle > SPINS {
-                self.count_losses();
+                self.catch_up();
                 self.wait.wait(&self.ports);
             }
         }
@@ -199,9 +199,9 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             self.handle_rejected(false);
             self.send()?;
         }
-        self.rounds_since_losses += 1;
-        if self.rounds_since_losses == LOSS_ROUNDS {
-            self.count_losses();
+        self.rounds_since_catch_up += 1;
+        if self.rounds_since_catch_up == CATCH_UP_ROUNDS {
+            self.catch_up();
         }
         self.counters.rounds += 1;
         self.counters.idle_rounds += u64::from(received == 0);
@@ -218,10 +218,18 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         waiting().for_each(|burst| self.forwarder.add_sent(burst));
     }
 
+    /// Does what no packet asks for. A worker without packets must not keep what was replaced: the writer uses an index again
+    /// when no worker has it.
+    #[cold]
+    fn catch_up(&mut self) {
+        self.rounds_since_catch_up = 0;
+        self.count_losses();
+        self.forwarder.catch_up();
+    }
+
     /// Reads what all ports lost, except the overruns of those whose interface was removed.
     #[cold]
     fn count_losses(&mut self) {
-        self.rounds_since_losses = 0;
         for (number, port) in (0..).zip(&mut self.ports) {
             let Some(port) = port else { continue };
             self.forwarder.count_losses(number, port.losses());

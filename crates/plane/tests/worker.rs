@@ -3,8 +3,8 @@
 // Helpers of a test panic on failure, as the test itself does.
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread;
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
@@ -16,12 +16,14 @@ use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::port::memory::{MemoryPort, pair};
 use fullview_plane::port::{Port, PortError, PortLosses};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
-use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
+use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader, Views};
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET, Mac};
 use fullview_plane::wire::ipv4::Ipv4Packet;
 use fullview_plane::worker::{DropAll, Rejected, SlowPath, Wait, Worker, Yield};
-use fullview_table::fib::{Algorithm, linear::Linear};
-use fullview_table::group::{Groups, Member};
+use fullview_table::fib::framework::{Attachment, SharedReader, Time};
+use fullview_table::fib::registry::Registered;
+use fullview_table::fib::{Algorithm, Fib, linear::Linear};
+use fullview_table::group::{GroupView, Groups, Member};
 use fullview_table::{NextHop, NextHops, Rib, Target};
 
 const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
@@ -502,14 +504,14 @@ fn packets_that_wait_for_a_full_port_are_reported() {
     assert_eq!((outside.receive(1).len(), worker.has_unsent()), (1, false));
 }
 
-/// Stops the worker at its third wait.
+/// Stops the worker at each third wait.
 struct StopAt<'s>(&'s AtomicBool, u32);
 
 impl<P> Wait<P> for StopAt<'_> {
     fn wait(&mut self, ports: &[Option<P>]) {
         assert_eq!(ports.len(), 1);
         self.1 += 1;
-        self.0.store(self.1 == 3, Ordering::Relaxed);
+        self.0.store(self.1.is_multiple_of(3), Ordering::Relaxed);
     }
 }
 
@@ -522,6 +524,83 @@ fn an_idle_worker_waits_until_it_is_stopped() {
     worker.run(&stop).unwrap();
     let counters = worker.published().worker();
     assert!(counters.rounds > 3 && counters.rounds == counters.idle_rounds);
+}
+
+/// A worker's view, and the writer's halves of the groups and the IPv4 FIB in it.
+struct Published {
+    views: Views,
+    groups: Groups,
+    inet: Attachment<u32>,
+}
+
+/// What a worker holds of one moment.
+type Held = (Weak<View>, Weak<GroupView>, Weak<dyn Fib<u32>>);
+
+impl Published {
+    fn new() -> Published {
+        let mut inet = Attachment::new(Time::ZERO, 0, u32::ALGORITHMS.into(), Arc::default());
+        inet.force(Time::ZERO, &Rib::default(), "linear").unwrap();
+        let groups = Groups::default();
+        let views = Views::new(Published::view(&groups, &inet));
+        Published { views, groups, inet }
+    }
+
+    fn view(groups: &Groups, inet: &Attachment<u32>) -> View {
+        let inet6 = SharedReader::fixed(Linear.compile(&Rib::<u128>::default()).unwrap().fib());
+        let tables = TableReaders { inet: inet.shared_reader(), inet6 };
+        let parts = ViewParts::new(vec![Interface::new(0, OURS)], Adjacencies::new(), tables);
+        View::new(ViewParts { groups: groups.shared_reader(), ..parts }).unwrap()
+    }
+
+    fn held(&self) -> Held {
+        let groups = self.groups.shared_reader().current();
+        (Arc::downgrade(&self.views.current()), Arc::downgrade(&groups), Arc::downgrade(&self.inet.fib()))
+    }
+
+    /// Replaces groups and FIB, and the view too if that is asked for.
+    fn replace(&mut self, has_new_view: bool, algorithm: &str) {
+        self.groups.publish();
+        self.inet.force(Time::ZERO, &Rib::default(), algorithm).unwrap();
+        if has_new_view {
+            self.views.publish(Published::view(&self.groups, &self.inet));
+        }
+    }
+}
+
+/// Whether view, groups and FIB still exist.
+fn exist((view, groups, fib): &Held) -> [bool; 3] {
+    [view.strong_count() > 0, groups.strong_count() > 0, fib.strong_count() > 0]
+}
+
+/// The writer uses next-hop indices and memory again when no worker has what was replaced.
+#[test]
+fn a_worker_without_packets_lets_go_of_what_was_replaced() {
+    let mut published = Published::new();
+    let forwarder = Forwarder::new(published.views.reader());
+    let stop = AtomicBool::new(false);
+    let (inside, _outside) = cables(1);
+    let mut worker = Worker::new(forwarder, inside, std::iter::empty(), DropAll, StopAt(&stop, 0));
+    for (has_new_view, algorithm) in [(false, "bsearch4"), (true, "linear")] {
+        let held = published.held();
+        published.replace(has_new_view, algorithm);
+        assert_eq!(exist(&held), [true; 3]);
+        stop.store(false, Ordering::Relaxed);
+        worker.run(&stop).unwrap();
+        assert_eq!(exist(&held), [!has_new_view, false, false]);
+    }
+}
+
+/// Such as one whose packets are all of known flows, which need no lookup.
+#[test]
+fn a_worker_that_never_waits_lets_go_of_what_was_replaced() {
+    let mut published = Published::new();
+    let forwarder = Forwarder::new(published.views.reader());
+    let (inside, _outside) = cables(1);
+    let mut worker = Worker::new(forwarder, inside, std::iter::empty(), DropAll, Yield);
+    let held = published.held();
+    published.replace(true, "bsearch4");
+    (0..10_000).for_each(|_| assert_eq!(worker.round().unwrap(), 0));
+    assert_eq!(exist(&held), [false; 3]);
 }
 
 /// Reads the counters of two running workers, which never decrease.

@@ -37,6 +37,12 @@ impl TableKeys {
         TableKeys { inet: FamilyKeys::new(&readers.inet), inet6: FamilyKeys::new(&readers.inet6) }
     }
 
+    /// Takes the newest FIBs.
+    pub fn catch_up(&mut self) {
+        self.inet.reader.fib();
+        self.inet6.reader.fib();
+    }
+
     /// Removes the addresses of the burst before.
     pub fn clear(&mut self) {
         self.inet.clear();

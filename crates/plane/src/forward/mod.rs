@@ -280,6 +280,14 @@ impl Forwarder {
         }
     }
 
+    /// Takes the newest view, groups and FIBs, as a burst of all tables would. To be called between bursts: neither a worker
+    /// without packets, nor one that knows all flows, looks anything up, and the writer waits for both.
+    #[cold]
+    pub fn catch_up(&mut self) {
+        self.process_through(Stage::Parse, &mut []);
+        self.state.catch_up();
+    }
+
     /// The view of the last burst.
     pub fn view(&self) -> &Arc<View> {
         &self.view

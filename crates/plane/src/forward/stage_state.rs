@@ -79,6 +79,12 @@ impl StageState {
         self.set_route_cache(entries);
     }
 
+    /// Takes the newest groups and FIBs of the view, the groups first, as a lookup does.
+    pub fn catch_up(&mut self) {
+        self.groups.groups();
+        self.tables.iter_mut().for_each(TableKeys::catch_up);
+    }
+
     /// Forgets the burst before.
     pub fn clear(&mut self) {
         self.tables.iter_mut().for_each(TableKeys::clear);

@@ -26,7 +26,8 @@ use crate::log;
 const LAST_ROUNDS: u32 = 64;
 const LAST_PAUSE: Duration = Duration::from_millis(5);
 
-/// A worker without packets looks at least this often whether it is stopped.
+/// A worker without packets looks at least this often whether it is stopped, and what was published. Next hops that were released
+/// meanwhile stay reserved until then: the kernel reports far fewer than there are indices.
 const SLEEP: Duration = Duration::from_millis(50);
 
 /// A port that a worker can wait for.

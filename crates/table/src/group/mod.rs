@@ -11,7 +11,8 @@
 //! - the caller [releases](Groups::release) a group after it has published the FIB that no longer leads to the group;
 //! - a worker fetches its [`GroupView`] *before* it looks up the addresses of a burst, so a worker whose view is newer
 //!   than the release has a FIB that is newer, too;
-//! - the index stays reserved until the last view older than the release is dropped.
+//! - the index stays reserved until the last view older than the release is dropped. So a worker without packets has to
+//!   fetch the view now and then as well.
 
 use std::sync::Arc;
 
