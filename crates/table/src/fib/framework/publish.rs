@@ -33,6 +33,12 @@ impl<A: Address> Clone for Handle<A> {
     }
 }
 
+impl<A: Address> Handle<A> {
+    fn generation(&self) -> u64 {
+        self.0.generation.load(Ordering::Acquire)
+    }
+}
+
 impl<A: Address> Deref for Handle<A> {
     type Target = ArcSwap<Published<A>>;
 
@@ -98,7 +104,7 @@ impl<A: Address> Publisher<A> {
     }
 
     pub(super) fn generation(&self) -> u64 {
-        self.0.0.generation.load(Ordering::Acquire)
+        self.0.generation()
     }
 
     pub(super) fn reader(&self) -> Reader<A> {
@@ -127,7 +133,7 @@ impl<A: Address> Reader<A> {
     /// The generation of the RIB up to which the FIB has synced. A caller that reads this and then looks up an address
     /// may keep the answer as long as the generation is the same (FreeBSD's `RT_GEN`).
     pub fn generation(&self) -> u64 {
-        self.handle.0.generation.load(Ordering::Acquire)
+        self.handle.generation()
     }
 }
 
@@ -148,6 +154,11 @@ impl<A: Address> SharedReader<A> {
     /// Makes a reader for one worker.
     pub fn reader(&self) -> Reader<A> {
         Reader { cache: Cache::new(self.0.clone()), handle: self.0.clone() }
+    }
+
+    /// As [`Reader::generation`].
+    pub fn generation(&self) -> u64 {
+        self.0.generation()
     }
 
     /// Runs one burst with the present FIB.
