@@ -1545,6 +1545,38 @@ fn an_index_that_a_view_still_knows_is_not_reused() {
     assert!([index, second].contains(&hop(&script)));
 }
 
+/// A route to an address by a gateway of its own.
+fn route_of_its_own(n: u32) -> RouteEntry {
+    let gateway = Some(IpAddr::from((0x0a63_0000 + n).to_be_bytes()));
+    let to = IpAddr::from((0xc700_0000 + n).to_be_bytes());
+    route(&format!("{to}/32"), &[RouteHop { gateway, ..by(1, "10.0.1.9") }])
+}
+
+#[test]
+fn routes_and_neighbours_without_an_index_get_one_when_some_are_free() {
+    let mut script = Script::new();
+    let hops = [by(1, "10.0.1.9"), by(2, "10.0.2.9")];
+    let [first, second] = ["198.18.0.0/16", "198.19.0.0/16"].map(|to| route(to, &hops));
+    let second = RouteEntry { action: RouteAction::via([direct(2), hops[0]]), ..second };
+    script.apply([add(first.clone())]);
+    script.apply((0..70_000).map(|n| add(route_of_its_own(n))));
+    script.apply([add(second), neighbor(2, "10.0.2.7", 27, REACHABLE)]);
+    let all = |script: &Script| ["198.19.0.1", "199.1.17.111", "10.0.2.7"].map(|to| script.all(to));
+    assert_eq!(all(&script), [set(&["local"]), set(&["local"]), set(&["1:glean"])]);
+    let held = script.view().parts().groups.current();
+    script.apply([ControlEvent::RouteRemoved(first)]);
+    script.apply((0..6_000).map(|n| ControlEvent::RouteRemoved(route_of_its_own(n))));
+    script.settle();
+    assert_eq!(
+        all(&script),
+        [set(&["local"]), set(&["0:glean"]), set(&["1:27"])],
+        "the group waits for a worker"
+    );
+    drop(held);
+    script.settle();
+    assert_eq!(script.all("198.19.0.1"), set(&["0:glean", "1:glean"]));
+}
+
 #[test]
 fn neighbours_below_a_default_route_to_their_link_have_host_routes() {
     let mut script = Script::new();

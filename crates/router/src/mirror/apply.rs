@@ -247,7 +247,7 @@ impl Mirror {
 
     /// A link changed its name, type or master. It and the links above or below it may be ports now or no longer, and
     /// may look up in other tables.
-    fn place_all_hosts(&mut self) {
+    pub(super) fn place_all_hosts(&mut self) {
         self.links.tables().into_iter().for_each(|table| self.routing.create(table));
         for (link, address) in self.neighbors.all() {
             match self.links.place(link) {

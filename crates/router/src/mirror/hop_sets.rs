@@ -30,6 +30,8 @@ pub(super) struct HopSets {
     released: Vec<NextHop>,
     /// Readers do not see all changes of groups yet.
     groups_changed: bool,
+    /// Routes or neighbours are left to the kernel for want of an index.
+    pub lacks_indices: bool,
     /// What could not be done as the kernel does it, for the log: the kernel forwards these packets.
     pub warnings: Vec<String>,
     /// Of what there is a warning already: the same groups and next hops fail again whenever links or objects change.
@@ -203,6 +205,14 @@ impl HopSets {
         used.into_iter().filter(|id| self.refresh(*id, links)).collect()
     }
 
+    /// Whether an index is free for routes or neighbours that are left to the kernel for want of one. That is returned once:
+    /// those that still get none are noted again.
+    pub fn take_room(&mut self) -> bool {
+        let has_room = self.lacks_indices && (self.groups.reclaim() || self.next_hops.has_free());
+        self.lacks_indices &= !has_room;
+        has_room
+    }
+
     /// Returns whether the index of the set changed.
     fn refresh(&mut self, id: SetId, links: &LinkTable) -> bool {
         let Some(set) = self.sets.get(id as usize) else { return false };
@@ -242,6 +252,7 @@ impl HopSets {
     }
 
     fn warn(&mut self, what: &str, error: &GroupError) {
+        self.lacks_indices |= matches!(error, GroupError::TooMany(_));
         if self.warned.insert(discriminant(error)) {
             self.warnings.push(format!("{what} is left to the kernel, as are others like it: {error}"));
         }

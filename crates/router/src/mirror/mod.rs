@@ -49,6 +49,9 @@ pub use inspect::{Report, UsableNeighbor};
 pub use resolution::StaleNeighbor;
 pub use view::InterfacePolicy;
 
+/// The least time between two looks through all routes for those that got no index.
+const RETRY_PAUSE: Time = Time::from_secs(1);
+
 /// The kernel's state, and what follows from it.
 pub struct Mirror {
     links: LinkTable,
@@ -64,6 +67,8 @@ pub struct Mirror {
     /// What the kernel may have changed silently: it drops routes and next-hop objects when links or addresses go, and
     /// restores some of them.
     suspected: Vec<DumpPart>,
+    /// When routes and neighbours that got no index may be looked through again.
+    next_retry: Time,
     keeps_routes: bool,
     is_complete: bool,
 }
@@ -83,6 +88,7 @@ impl Mirror {
             coverage: Vec::new(),
             view_changed: true,
             suspected: Vec::new(),
+            next_retry: now,
             keeps_routes: false,
             is_complete: true,
         }
@@ -172,6 +178,7 @@ impl Mirror {
 
     /// Hands on all that changed.
     pub fn commit(&mut self, now: Time) {
+        self.retry_without_index(now);
         self.view_changed |= self.routing.refresh(&self.links);
         self.view_changed |= self.update_coverage();
         self.publish();
@@ -179,6 +186,15 @@ impl Mirror {
         let released = self.routing.release_tables(&self.links.tables());
         self.reclaim.forget(&released);
         self.tick(now);
+    }
+
+    /// Where indices are free again, gives them to routes and neighbours that got none. It looks through all of them.
+    fn retry_without_index(&mut self, now: Time) {
+        if now >= self.next_retry && self.routing.sets.take_room() {
+            self.next_retry = now + RETRY_PAUSE;
+            self.routing.sets_changed = true;
+            self.place_all_hosts();
+        }
     }
 
     /// Does what is due in the tables, and frees what is no longer used.

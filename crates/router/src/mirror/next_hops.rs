@@ -200,6 +200,11 @@ impl NextHopIndices {
         self.waiting.iter().any(|(last, _)| *last == self.published)
     }
 
+    /// Whether an index is free that was used before.
+    pub fn has_free(&self) -> bool {
+        !self.free.is_empty()
+    }
+
     /// Frees the indices that no view knows any more.
     pub fn reclaim(&mut self) {
         self.views.retain(|(_, view)| view.strong_count() > 0);

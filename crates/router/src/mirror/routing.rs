@@ -203,18 +203,29 @@ impl Routing {
 
     /// Gives a neighbour a host route in the tables that have its network.
     pub fn add_host(&mut self, link: LinkIndex, address: IpAddr) {
-        let via = RouteAction::Forward(NextHopVia { link, neighbor: Some(address) });
-        // Without free indices the kernel continues to forward to this neighbour.
-        let Ok(below_network) = self.sets.next_hops.acquire(via) else { return };
-        let Ok(below_default) = self.sets.next_hops.acquire_default(via) else {
-            return self.sets.next_hops.release(below_network);
+        let Some(indices) = self.host_indices(NextHopVia { link, neighbor: Some(address) }) else {
+            // The kernel continues to forward to this neighbour.
+            self.sets.lacks_indices = true;
+            return;
         };
-        let indices = HostIndices { below_network, below_default };
         let before = match address {
             IpAddr::V4(ip) => self.inet.hosts.add(ip.to_bits(), link, indices),
             IpAddr::V6(ip) => self.inet6.hosts.add(ip.to_bits(), link, indices),
         };
         self.release(before);
+    }
+
+    /// `None` if no two indices are left.
+    fn host_indices(&mut self, via: NextHopVia<LinkIndex>) -> Option<HostIndices> {
+        let (next_hops, via) = (&mut self.sets.next_hops, RouteAction::Forward(via));
+        let below_network = next_hops.acquire(via).ok()?;
+        match next_hops.acquire_default(via) {
+            Ok(below_default) => Some(HostIndices { below_network, below_default }),
+            Err(_) => {
+                next_hops.release(below_network);
+                None
+            }
+        }
     }
 
     pub fn has_host(&self, link: LinkIndex, address: IpAddr) -> bool {

@@ -232,7 +232,14 @@ impl Groups {
         let released = self.released.retired() > 0;
         let token = if released { self.released.turn() } else { self.released.token() };
         self.view.store(Arc::new(GroupView::new(&self.groups, token)));
+        self.reclaim();
+    }
+
+    /// Looks for groups that no reader can meet any more; returns whether the index of any can be used again now. After a
+    /// [`GroupError::TooMany`] that may be so without another [`Self::publish`], as readers fetch the groups.
+    pub fn reclaim(&mut self) -> bool {
         self.free.extend(self.released.reclaim());
+        !self.free.is_empty()
     }
 
     /// Makes a reader for one worker.
@@ -485,6 +492,21 @@ mod tests {
         groups.publish();
         let view = reader.groups();
         assert_eq!((view.select(third, 1), view.select(second, 1)), (NextHop(3), NextHop(2)));
+    }
+
+    #[test]
+    fn an_index_is_free_when_the_last_reader_has_fetched_the_groups() {
+        let (mut next_hops, mut groups) = (plain(3), Groups::default());
+        let first = groups.acquire(&mut next_hops, &members(&[(1, 1)])).unwrap();
+        groups.publish();
+        let mut reader = groups.reader();
+        groups.release(first).unwrap();
+        groups.publish();
+        assert!(!groups.reclaim());
+        reader.groups();
+        assert!(groups.reclaim());
+        assert_eq!(groups.acquire(&mut next_hops, &members(&[(2, 1)])).unwrap(), first);
+        assert!(!groups.reclaim());
     }
 
     #[test]
