@@ -50,6 +50,8 @@ struct Flow {
 #[derive(Debug)]
 struct InterfaceCounts {
     interface: u32,
+    /// Bit 0: set up; bit 1: with a carrier.
+    status: u32,
     received: (u64, u32),
     sent: (u64, u32),
 }
@@ -120,13 +122,14 @@ fn counts(body: &mut Reader<'_>) -> InterfaceCounts {
     assert_eq!([source_type, body.word(), body.word()], [0, 1, 1], "one record, generic counters");
     let mut record = Reader(body.opaque());
     assert_eq!((record.word(), record.word(), record.long()), (interface, 6, 0));
-    assert_eq!([record.word(), record.word()], [0, 3], "direction unknown, up");
+    assert_eq!(record.word(), 0, "direction unknown");
+    let status = record.word();
     let received = (record.long(), record.word());
     record.bytes(5 * 4);
     let sent = (record.long(), record.word());
     assert_eq!(record.bytes(5 * 4), [0xff; 20]);
     assert_eq!(record.0.len(), 0);
-    InterfaceCounts { interface, received, sent }
+    InterfaceCounts { interface, status, received, sent }
 }
 
 /// What a router sends: its name in the log, its key, and the collector's port.
@@ -282,7 +285,8 @@ fn samples_and_counters_add_up_to_what_the_router_shows(engine: &str) {
             let (pool, drops) = last.map_or((0, 0), |last| (u64::from(last.pool), u64::from(last.drops)));
             let counted = collected.counters.iter().rfind(|counts| counts.interface == interface);
             let is_counted = counted.is_some_and(|counts| {
-                let InterfaceCounts { received, sent, .. } = counts;
+                let InterfaceCounts { status, received, sent, .. } = counts;
+                assert_eq!(*status, 3);
                 let packets = [received, sent].map(|count| (u64::from(count.1), count.0));
                 packets == shown
             });
@@ -291,4 +295,25 @@ fn samples_and_counters_add_up_to_what_the_router_shows(engine: &str) {
         };
         assert!(eventually(adds_up), "{name}: {:?} {:?}", exporting.shown(name), collected.counters.last());
     }
+}
+
+#[test]
+fn counters_tell_an_interface_without_a_carrier_from_one_that_is_set_down() {
+    if !may_export() {
+        return;
+    }
+    let exporting = Exporting::start("threads", SFLOW);
+    let (eth1, mut collected) = (exporting.index("eth1"), Collected::default());
+    let mut is_reported = |status| {
+        eventually(|| {
+            collected.read(&exporting.collector);
+            let last = collected.counters.iter().rfind(|counts| counts.interface == eth1);
+            last.is_some_and(|counts| counts.status == status)
+        })
+    };
+    assert!(is_reported(3));
+    exporting.lab.left.ip("link set eth0 down");
+    assert!(is_reported(1), "no carrier");
+    exporting.lab.router.ip("link set eth1 down");
+    assert!(is_reported(0), "set down");
 }

@@ -30,7 +30,11 @@ pub struct InterfaceStatus {
     /// The MTU of IPv6, if it is less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu6: Option<u32>,
+    /// Whether it is set up and has a carrier.
     pub up: bool,
+    /// Whether it is set up, with or without a carrier.
+    #[serde(default)]
+    pub admin_up: bool,
     pub table: u32,
     /// The families that it forwards: inet, inet6.
     pub forwards: Vec<String>,

@@ -118,6 +118,12 @@ impl Mirror {
         self.links.numbered(interface)
     }
 
+    /// Whether the link of an interface is set up, with or without a carrier. Without a kernel no link is ever set down.
+    pub fn is_set_up(&self, interface: u16) -> bool {
+        let link = self.link_of(interface).and_then(|link| self.links.get(link));
+        link.is_some_and(|link| link.up || self.keeps_routes)
+    }
+
     /// The number of the interface that a link is.
     pub fn interface_of(&self, link: LinkIndex) -> Option<u16> {
         self.links.number(link)

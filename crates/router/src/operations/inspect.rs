@@ -64,6 +64,7 @@ fn describe_interface(
         mtu: interface.mtu,
         mtu6: interface.mtu6,
         up: interface.up,
+        admin_up: mirror.is_set_up(number),
         table: mirror.table_number(interface.table).unwrap_or_default(),
         forwards: forwards.map(|family| family.to_string()).collect(),
         source_check: source_check(interface.source_check).into(),

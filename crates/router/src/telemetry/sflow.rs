@@ -63,11 +63,26 @@ pub struct FlowSample<'h> {
     pub header: &'h [u8],
 }
 
+/// The state of an interface, by the terms of RFC 2863.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkStatus {
+    /// Whether it is set up.
+    pub is_admin_up: bool,
+    /// Whether it also has a carrier.
+    pub is_oper_up: bool,
+}
+
+impl LinkStatus {
+    fn word(self) -> u32 {
+        u32::from(self.is_admin_up) | u32::from(self.is_oper_up) << 1
+    }
+}
+
 /// The counters of an interface.
 pub struct CounterSample {
     pub sequence: u32,
     pub interface: u32,
-    pub is_up: bool,
+    pub status: LinkStatus,
     pub received_bytes: u64,
     pub received_packets: u32,
     /// Received packets that were dropped.
@@ -112,7 +127,7 @@ pub fn counter_sample(sample: &CounterSample) -> Vec<u8> {
 
 /// The counts of packets are those of all packets: multicasts and broadcasts are not told apart, and said to be unknown.
 fn generic_counters(sample: &CounterSample) -> Vec<u8> {
-    let (speed, direction, status) = (0, 0, if sample.is_up { 3 } else { 0 });
+    let (speed, direction, status) = (0, 0, sample.status.word());
     let mut record = Xdr::default();
     record.words([sample.interface, ETHERNET_INTERFACE]).long(speed).words([direction, status]);
     record.long(sample.received_bytes).words([sample.received_packets, UNKNOWN, UNKNOWN]);
@@ -202,7 +217,7 @@ mod tests {
         let sample = CounterSample {
             sequence: 3,
             interface: 9,
-            is_up: true,
+            status: LinkStatus { is_admin_up: true, is_oper_up: true },
             received_bytes: (1 << 32) + 4,
             received_packets: 5,
             discarded: 6,
@@ -213,6 +228,12 @@ mod tests {
         assert_eq!(encoded[..8], [4, 112, 3, 0, 9, 1, 1, 88]);
         let (u, tail) = (UNKNOWN, &encoded[8..]);
         assert_eq!(tail, [9, 6, 0, 0, 0, 3, 1, 4, 5, u, u, 6, u, u, 0, 8, 10, u, u, u, u, u]);
+    }
+
+    #[test]
+    fn an_interface_without_a_carrier_is_not_administratively_down() {
+        let word = |is_admin_up, is_oper_up| LinkStatus { is_admin_up, is_oper_up }.word();
+        assert_eq!([word(false, false), word(true, false), word(true, true)], [0, 1, 3]);
     }
 
     #[test]

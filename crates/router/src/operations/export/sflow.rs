@@ -11,7 +11,7 @@ use super::fate::output;
 use super::port::SampledPorts;
 use crate::control::status::InterfaceStatus;
 use crate::options::ExportOptions;
-use crate::telemetry::sflow::{self, CounterSample, DatagramHead, FlowSample};
+use crate::telemetry::sflow::{self, CounterSample, DatagramHead, FlowSample, LinkStatus};
 
 pub struct SflowExporter {
     rate: NonZeroU32,
@@ -105,7 +105,10 @@ fn counters_of(sequence: u32, interface: u32, of_port: &[&InterfaceStatus]) -> C
     CounterSample {
         sequence,
         interface,
-        is_up: of_port.iter().any(|of| of.up),
+        status: LinkStatus {
+            is_admin_up: of_port.iter().any(|of| of.admin_up),
+            is_oper_up: of_port.iter().any(|of| of.up),
+        },
         received_bytes: sum(|of| of.received.bytes),
         received_packets: sum(|of| of.received.packets) as u32,
         discarded: sum(|of| of.drops.values().sum::<u64>() + of.overruns) as u32,
