@@ -194,6 +194,15 @@ impl From<DropReason> for Reason {
 }
 
 impl Reason {
+    /// Whether an interface counts it of packets that were to leave by it. The others came in by the interface; so did
+    /// those with [`Reason::InterfaceDown`] for an interface that the view has as down already.
+    pub const fn is_of_output(self) -> bool {
+        matches!(
+            self,
+            Reason::EgressFull | Reason::Unsendable | Reason::DroppedByKernel | Reason::InterfaceDown
+        )
+    }
+
     /// Whether a filter dropped it, of which routes and interfaces know nothing.
     pub const fn is_of_filter(self) -> bool {
         matches!(

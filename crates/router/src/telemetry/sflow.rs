@@ -86,9 +86,11 @@ pub struct CounterSample {
     pub received_bytes: u64,
     pub received_packets: u32,
     /// Received packets that were dropped.
-    pub discarded: u32,
+    pub input_discards: u32,
     pub sent_bytes: u64,
     pub sent_packets: u32,
+    /// Packets that were dropped on their way out; `None` if the router does not know.
+    pub output_discards: Option<u32>,
 }
 
 /// The sender of a datagram.
@@ -131,9 +133,9 @@ fn generic_counters(sample: &CounterSample) -> Vec<u8> {
     let mut record = Xdr::default();
     record.words([sample.interface, ETHERNET_INTERFACE]).long(speed).words([direction, status]);
     record.long(sample.received_bytes).words([sample.received_packets, UNKNOWN, UNKNOWN]);
-    record.words([sample.discarded, UNKNOWN, UNKNOWN]);
-    record.long(sample.sent_bytes).words([sample.sent_packets, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN]);
-    record.words([UNKNOWN]).take()
+    record.words([sample.input_discards, UNKNOWN, UNKNOWN]);
+    record.long(sample.sent_bytes).words([sample.sent_packets, UNKNOWN, UNKNOWN]);
+    record.words([sample.output_discards.unwrap_or(UNKNOWN), UNKNOWN, UNKNOWN]).take()
 }
 
 /// Encodes a datagram of these samples.
@@ -220,14 +222,15 @@ mod tests {
             status: LinkStatus { is_admin_up: true, is_oper_up: true },
             received_bytes: (1 << 32) + 4,
             received_packets: 5,
-            discarded: 6,
+            input_discards: 6,
             sent_bytes: 8,
             sent_packets: 10,
+            output_discards: Some(7),
         };
         let encoded = words(&counter_sample(&sample));
         assert_eq!(encoded[..8], [4, 112, 3, 0, 9, 1, 1, 88]);
         let (u, tail) = (UNKNOWN, &encoded[8..]);
-        assert_eq!(tail, [9, 6, 0, 0, 0, 3, 1, 4, 5, u, u, 6, u, u, 0, 8, 10, u, u, u, u, u]);
+        assert_eq!(tail, [9, 6, 0, 0, 0, 3, 1, 4, 5, u, u, 6, u, u, 0, 8, 10, u, u, 7, u, u]);
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::time::Instant;
 
+use fullview_plane::program_verdict::XdpReason;
 use fullview_plane::sample::PacketSample;
+use fullview_plane::verdict::Reason;
 
 use super::collector::Collector;
 use super::fate::output;
@@ -102,6 +104,7 @@ impl SflowExporter {
 /// The counters of a port: those of its own interface and of its VLANs.
 fn counters_of(sequence: u32, interface: u32, of_port: &[&InterfaceStatus]) -> CounterSample {
     let sum = |count: fn(&InterfaceStatus) -> u64| of_port.iter().map(|of| count(of)).sum::<u64>();
+    let is_by_workers = of_port.iter().all(|of| of.program.is_empty());
     CounterSample {
         sequence,
         interface,
@@ -111,8 +114,65 @@ fn counters_of(sequence: u32, interface: u32, of_port: &[&InterfaceStatus]) -> C
         },
         received_bytes: sum(|of| of.received.bytes),
         received_packets: sum(|of| of.received.packets) as u32,
-        discarded: sum(|of| of.drops.values().sum::<u64>() + of.overruns) as u32,
+        input_discards: sum(|of| dropped(of, false) + dropped_by_program(of) + of.overruns) as u32,
         sent_bytes: sum(|of| of.sent.bytes),
         sent_packets: sum(|of| of.sent.packets) as u32,
+        // A program in the kernel does not learn what becomes of the packets that it sends.
+        output_discards: is_by_workers.then(|| sum(|of| dropped(of, true)) as u32),
+    }
+}
+
+/// What workers dropped: packets that were to leave by the interface, or those that came in by it.
+fn dropped(of: &InterfaceStatus, on_output: bool) -> u64 {
+    let reasons = Reason::ALL.iter().filter(|reason| reason.is_of_output() == on_output);
+    reasons.filter_map(|reason| of.drops.get(reason.name())).sum()
+}
+
+/// What a program in the kernel dropped of the packets that came in by the interface.
+fn dropped_by_program(of: &InterfaceStatus) -> u64 {
+    let reasons = XdpReason::ALL.iter().filter(|reason| reason.drops());
+    reasons.filter_map(|reason| of.program.get(reason.name())).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interface(drops: &[(Reason, u64)], program: &[(XdpReason, u64)]) -> InterfaceStatus {
+        let drops: serde_json::Map<_, _> =
+            drops.iter().map(|(reason, count)| (reason.name().to_owned(), (*count).into())).collect();
+        let program: serde_json::Map<_, _> =
+            program.iter().map(|(reason, count)| (reason.name().to_owned(), (*count).into())).collect();
+        let none = serde_json::json!({ "packets": 0, "bytes": 0 });
+        let text = serde_json::json!({
+            "number": 0, "name": "eth1", "port": 0, "vlan": null, "mac": "02:00:00:00:00:01", "mtu": 1500, "up": true,
+            "table": 254, "forwards": [], "source-check": "off", "redirects": false, "addresses": [],
+            "received": none, "sent": none, "overruns": 1000, "drops": drops, "program": program,
+        });
+        serde_json::from_value(text).unwrap()
+    }
+
+    fn discards(interface: &InterfaceStatus) -> (u32, Option<u32>) {
+        let sample = counters_of(1, 2, &[interface]);
+        (sample.input_discards, sample.output_discards)
+    }
+
+    #[test]
+    fn what_is_dropped_on_the_way_out_is_no_received_packet() {
+        let output = [Reason::EgressFull, Reason::Unsendable, Reason::DroppedByKernel, Reason::InterfaceDown];
+        let drops = [(Reason::NoRoute, 1), (Reason::FilterRule, 2)];
+        let all: Vec<_> = output.map(|reason| (reason, 10)).into_iter().chain(drops).collect();
+        assert_eq!(discards(&interface(&all, &[])), (1003, Some(40)));
+    }
+
+    #[test]
+    fn a_program_drops_received_packets_and_knows_of_no_others() {
+        let program = [
+            (XdpReason::Blackhole, 1),
+            (XdpReason::NoRouteLimited, 2),
+            (XdpReason::NoRoute, 4),
+            (XdpReason::Local, 8),
+        ];
+        assert_eq!(discards(&interface(&[], &program)), (1003, None));
     }
 }
