@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::layout::{FAILED_DEVICES, NAMESPACE};
-use crate::bpf::LoadedObject;
-use crate::link_program::{self, LinkProgramError};
 use crate::noted_links::NotedDevices;
 use crate::port::SharedWords;
 
@@ -37,18 +35,13 @@ impl LinkFailures {
 
     /// Ends the notes, because no thread will report any more that a link works again: no program notes any from now on.
     pub fn end(&self) {
-        self.note_in_namespace(0);
+        self.begin(0);
         self.forget();
     }
 
-    /// Has failed links of this thread's network namespace noted within the kernel, before it leaves them itself.
-    pub(super) fn note_at_once(&self, loaded: &mut LoadedObject) -> Result<(), LinkProgramError> {
-        self.note_in_namespace(link_program::attach(loaded)?);
-        Ok(())
-    }
-
-    fn note_in_namespace(&self, number: u32) {
+    /// Has a program note the failed links of a network namespace within the kernel, before it leaves them itself.
+    pub fn begin(&self, namespace: u32) {
         let words = self.0.iter().map(|memory| &memory.words()[NAMESPACE.first]);
-        words.for_each(|word| word.store(number, Ordering::Relaxed));
+        words.for_each(|word| word.store(namespace, Ordering::Relaxed));
     }
 }

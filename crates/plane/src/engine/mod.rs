@@ -17,7 +17,7 @@ use aya::maps::{ArrayOfMaps, Map, MapData, PerCpuArray, PerCpuValues};
 use aya::programs::{SchedClassifier, Xdp};
 
 use crate::bpf::{self, BpfError, LoadedObject};
-use crate::link_program::LinkProgramError;
+use crate::link_program::{self, LinkProgramError};
 use crate::port::sys::SharedWords;
 use crate::verdict::LimitedReason;
 use crate::view::TableReaders;
@@ -217,13 +217,14 @@ impl Engine {
         LinkFailures::new(self.generations.each_ref().map(|generation| Arc::clone(&generation.memory)))
     }
 
-    /// Has failed links of this thread's network namespace noted within the kernel, before it leaves them and reports that, until
-    /// [`LinkFailures::end`]. That a link works again has to be noted by [`LinkFailures::note`].
+    /// Attaches the program that notes failed links within the kernel, before it leaves them and reports that. It does so from
+    /// [`LinkFailures::begin`] with the network namespace that is returned, which is this thread's, to [`LinkFailures::end`]; that a
+    /// link works again has to be noted by [`LinkFailures::note`].
     ///
     /// # Errors
     /// Kernels without type information cannot; then only what is noted counts.
-    pub fn note_failures_at_once(&mut self) -> Result<(), LinkProgramError> {
-        self.link_failures().note_at_once(&mut self.loaded)
+    pub fn note_failed_links(&mut self) -> Result<u32, LinkProgramError> {
+        link_program::attach(&mut self.loaded)
     }
 
     fn switch(&mut self) -> Result<usize, EngineError> {

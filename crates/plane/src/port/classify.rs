@@ -202,8 +202,8 @@ impl Classifier {
         map_words(&mut self.loaded, "noted_links")
     }
 
-    /// Has failed links noted there within the kernel, before it leaves them itself, in the network namespace that is returned and
-    /// that has to be noted there too.
+    /// Attaches the program that notes failed links there within the kernel, before it leaves them itself, once the network namespace
+    /// that is returned is noted there too.
     ///
     /// # Errors
     /// Kernels without type information cannot.

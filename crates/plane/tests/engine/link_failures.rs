@@ -133,7 +133,7 @@ fn the_kernel_notes_failed_links_itself() {
         make_devices();
         let mut engine = engine_by_devices();
         let failures = engine.link_failures();
-        engine.note_failures_at_once().unwrap();
+        engine.link_failures().begin(engine.note_failed_links().unwrap());
         assert_eq!(forwards_to(&mut engine), [true, true]);
         // A link whose queue is replaced has not failed.
         current::command("tc qdisc add dev one root pfifo");
@@ -161,7 +161,7 @@ fn the_kernel_notes_no_links_of_other_namespaces() {
     in_namespace(|| {
         make_devices();
         let mut engine = engine_by_devices();
-        engine.note_failures_at_once().unwrap();
+        engine.link_failures().begin(engine.note_failed_links().unwrap());
         let elsewhere = Node::new();
         elsewhere.run(make_devices);
         elsewhere.ip("link set one down");

@@ -28,6 +28,9 @@ use crate::route::LinkIndex;
 
 /// Where links are noted.
 pub trait FailureNotes: Send {
+    /// Has a program in the kernel note failed links there too, if there is one, as it is reported from now on that they work again.
+    fn begin(&self);
+
     /// Notes that a link has failed, or that it works, whether it was noted before or not.
     fn note(&self, link: &Link, has_failed: bool);
 
@@ -81,12 +84,7 @@ impl LinkAlarm {
 
     /// Has failed links noted there from now on, instead of where they were noted before.
     pub fn note_in(&self, notes: Box<dyn FailureNotes>) {
-        let mut state = lock(&self.state);
-        state.failed.values().for_each(|link| notes.note(link, true));
-        state.notes = Some(notes);
-        if state.is_over {
-            state.end();
-        }
+        lock(&self.state).note_in(notes);
     }
 }
 
@@ -162,6 +160,15 @@ fn receive(socket: &mut RouteSocket, state: &Mutex<AlarmState>) -> Result<(), So
 }
 
 impl AlarmState {
+    fn note_in(&mut self, notes: Box<dyn FailureNotes>) {
+        self.failed.values().for_each(|link| notes.note(link, true));
+        // What the kernel notes would stay noted if no thread took it back.
+        if !self.is_over {
+            notes.begin();
+        }
+        self.notes = Some(notes);
+    }
+
     fn apply(&mut self, bytes: &[u8]) {
         for message in Messages(bytes) {
             match decode::event(&message) {
@@ -251,6 +258,8 @@ pub(super) mod tests {
     }
 
     impl<K: Ord + Send> FailureNotes for NotesInSet<K> {
+        fn begin(&self) {}
+
         fn note(&self, link: &Link, has_failed: bool) {
             let mut failed = self.failed.lock().unwrap();
             match has_failed {
@@ -283,6 +292,36 @@ pub(super) mod tests {
         assert_eq!(*failed.lock().unwrap(), BTreeSet::from([3]));
         state.forget();
         assert!(failed.lock().unwrap().is_empty());
+    }
+
+    /// Knows whether the kernel notes links too.
+    struct NotesOfKernel(Arc<AtomicBool>);
+
+    impl FailureNotes for NotesOfKernel {
+        fn begin(&self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+
+        fn note(&self, _link: &Link, _has_failed: bool) {}
+
+        fn forget(&self) {}
+
+        fn end(&self) {
+            self.0.store(false, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn the_kernel_notes_links_only_while_a_thread_takes_them_back() {
+        let mut state = AlarmState::default();
+        let [first, second] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let notes = || [&first, &second].map(|notes| notes.load(Ordering::Relaxed));
+        state.note_in(Box::new(NotesOfKernel(Arc::clone(&first))));
+        assert_eq!(notes(), [true, false]);
+        state.end();
+        assert_eq!(notes(), [false, false]);
+        state.note_in(Box::new(NotesOfKernel(Arc::clone(&second))));
+        assert_eq!(notes(), [false, false]);
     }
 
     #[test]

@@ -1,10 +1,15 @@
-//! What the log says where the kernel does not note failed links itself.
+//! Whether the kernel notes failed links itself, and what the log says where it does not.
 
 use fullview_plane::link_program::LinkProgramError;
 
 use crate::log;
 
-pub fn log_refusal(refusal: &LinkProgramError) {
+/// The network namespace whose failed links a program can note; `None`, and a line in the log, if the program was refused.
+pub fn noted_namespace(attached: Result<u32, LinkProgramError>) -> Option<u32> {
+    attached.inspect_err(log_refusal).ok()
+}
+
+fn log_refusal(refusal: &LinkProgramError) {
     let why = without_verifier_log(&refusal.to_string());
     log::line(&format!("failed links are left when the kernel has reported them, not at once: {why}"));
 }

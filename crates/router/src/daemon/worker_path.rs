@@ -40,6 +40,8 @@ struct WorkerNotes {
     links: Arc<NotedLinks>,
     failures: ViewLinkFailures,
     flows: Option<Arc<FlowMemory>>,
+    /// The network namespace whose failed links a program in the kernel can note, if there is one.
+    namespace: Option<u32>,
 }
 
 impl WorkerNotes {
@@ -50,6 +52,10 @@ impl WorkerNotes {
 }
 
 impl FailureNotes for WorkerNotes {
+    fn begin(&self) {
+        self.namespace.iter().for_each(|namespace| self.links.begin(*namespace));
+    }
+
     fn note(&self, link: &Link, has_failed: bool) {
         self.links.note(link.index, has_failed);
         if self.failures.note(&link.name, has_failed) {
@@ -90,9 +96,8 @@ impl WorkerPath {
             links: workers.links(),
             failures,
             flows: workers.flow_memory(),
+            namespace: workers.note_failed_links(),
         }));
-        // Not before that thread takes back what the kernel notes.
-        workers.note_failed_links();
         let mut path = WorkerPath { interfaces, workers, ports, filter, _alarm: alarm, why };
         path.follow_ports(plane)?;
         Ok(path)
@@ -162,7 +167,7 @@ mod tests {
     fn a_link_is_noted_for_threads_until_it_works_or_that_is_not_reported() {
         let mirror = Mirror::new(Time::ZERO, Vec::new(), Settings::default());
         let (links, failures) = (Arc::<NotedLinks>::default(), mirror.views().link_failures());
-        let notes = WorkerNotes { links: Arc::clone(&links), failures, flows: None };
+        let notes = WorkerNotes { links: Arc::clone(&links), failures, flows: None, namespace: None };
         let works: [&dyn Fn(); 3] =
             [&|| notes.note(&link(7, true), false), &|| notes.forget(), &|| notes.end()];
         for works in works {

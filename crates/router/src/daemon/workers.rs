@@ -227,9 +227,10 @@ impl KernelWorkers {
         self.split.links()
     }
 
-    /// Has failed links noted there within the kernel, if it can. That they work again has to be noted from now on.
-    pub fn note_failed_links(&mut self) {
-        self.split.note_failed_links();
+    /// Attaches a program that notes failed links there within the kernel, if it can. It begins when the network namespace that is
+    /// returned is noted there.
+    pub fn note_failed_links(&mut self) -> Option<u32> {
+        self.split.note_failed_links()
     }
 
     /// The known flows that a program in the kernel forwards.

@@ -23,7 +23,7 @@ use super::hook::{Hook, HookChoice};
 use super::kernel_source::KernelSource;
 use super::link_alarm::{FailureNotes, LinkAlarm};
 use super::link_presence::is_gone;
-use super::link_program::{log_refusal, without_verifier_log};
+use super::link_program::{noted_namespace, without_verifier_log};
 use super::main_loop::{DataPath, RouterCounts};
 use super::program_choice::ProgramChoice;
 use super::program_counts;
@@ -98,19 +98,27 @@ struct RunningEngine {
 }
 
 /// Where the program learns of failed links.
-struct ProgramNotes(LinkFailures);
+struct ProgramNotes {
+    failures: LinkFailures,
+    /// The network namespace whose failed links a program within the kernel can note, if there is one.
+    namespace: Option<u32>,
+}
 
 impl FailureNotes for ProgramNotes {
+    fn begin(&self) {
+        self.namespace.iter().for_each(|namespace| self.failures.begin(*namespace));
+    }
+
     fn note(&self, link: &Link, has_failed: bool) {
-        self.0.note(link.index, has_failed);
+        self.failures.note(link.index, has_failed);
     }
 
     fn forget(&self) {
-        self.0.forget();
+        self.failures.forget();
     }
 
     fn end(&self) {
-        self.0.end();
+        self.failures.end();
     }
 }
 
@@ -248,9 +256,8 @@ impl XdpPath {
 
     /// Has failed links noted in the tables of this program, by the kernel itself if it can.
     fn note_failures_of(&self, running: &mut RunningEngine) {
-        // First the thread that takes back what the kernel notes.
-        self.alarm.note_in(Box::new(ProgramNotes(running.engine.link_failures())));
-        running.engine.note_failures_at_once().unwrap_or_else(|refusal| log_refusal(&refusal));
+        let namespace = noted_namespace(running.engine.note_failed_links());
+        self.alarm.note_in(Box::new(ProgramNotes { failures: running.engine.link_failures(), namespace }));
     }
 
     fn log_devices(&mut self) {

@@ -20,7 +20,7 @@ use fullview_plane::view::View;
 use super::punt_gate::{GateCounts, PuntGate};
 use super::shared_flows::{SharedFlows, barriers};
 use crate::daemon::error::DaemonError;
-use crate::daemon::link_program::log_refusal;
+use crate::daemon::link_program::noted_namespace;
 use crate::daemon::punts::{PuntCount, PuntCounts, by_reason};
 use crate::mirror::Mirror;
 use crate::options::PuntRates;
@@ -79,12 +79,10 @@ impl KernelSplit {
         Arc::clone(&self.links)
     }
 
-    /// Has failed links noted within the kernel, if it can. That they work again has to be noted from now on.
-    pub fn note_failed_links(&mut self) {
-        match self.classifier.note_failed_links() {
-            Ok(namespace) => self.links.begin(namespace),
-            Err(refusal) => log_refusal(&refusal),
-        }
+    /// Attaches a program that notes failed links within the kernel, if it can. It begins when the network namespace that is returned
+    /// is noted in [`Self::links`].
+    pub fn note_failed_links(&mut self) -> Option<u32> {
+        noted_namespace(self.classifier.note_failed_links())
     }
 
     /// Whether the classifier forwards packets of known flows.

@@ -36,7 +36,9 @@ impl KernelSplit {
     }
 
     /// No program notes any.
-    pub fn note_failed_links(&mut self) {}
+    pub fn note_failed_links(&mut self) -> Option<u32> {
+        None
+    }
 
     /// No program forwards anything.
     pub fn shares_flows(&self) -> bool {
