@@ -135,6 +135,16 @@ impl Script {
         }
     }
 
+    /// Checks that commits without changes publish nothing, once those before have had their effect.
+    fn keeps_the_view(&mut self, why: &str) {
+        (0..2).for_each(|_| self.settle());
+        let before = self.view();
+        for _ in 0..5 {
+            self.settle();
+            assert!(std::sync::Arc::ptr_eq(&before, &self.view()), "{why}");
+        }
+    }
+
     fn view(&self) -> std::sync::Arc<View> {
         self.mirror.views().current()
     }
@@ -1575,6 +1585,37 @@ fn routes_and_neighbours_without_an_index_get_one_when_some_are_free() {
     drop(held);
     script.settle();
     assert_eq!(script.all("198.19.0.1"), set(&["0:glean", "1:glean"]));
+}
+
+/// Groups take no next hop's place in the full table, next hops take no group's, and a neighbour needs two indices.
+#[test]
+fn the_view_stays_where_free_indices_serve_no_route_or_neighbour_without_one() {
+    let mut script = Script::new();
+    let removed = ControlEvent::RouteRemoved;
+    let hops = [by(1, "10.0.1.9"), by(2, "10.0.2.9")];
+    let [first, second, third] =
+        ["198.18.0.0/16", "198.19.0.0/16", "198.20.0.0/16"].map(|to| route(to, &hops));
+    let second = RouteEntry { action: RouteAction::via([direct(2), hops[0]]), ..second };
+    let third = RouteEntry { action: RouteAction::via([direct(1), hops[1]]), ..third };
+    script.apply([add(first.clone())]);
+    script.apply((0..70_000).map(|n| add(route_of_its_own(n))));
+    script.apply([removed(first)]);
+    script.keeps_the_view("a group is free, and next hops lack indices");
+    script.apply([add(second), add(third)]);
+    assert_eq!(["198.19.0.1", "198.20.0.1"].map(|to| script.all(to).len()), [2, 1]);
+    script.apply((60_000..70_000).map(|n| removed(route_of_its_own(n))));
+    script.keeps_the_view("indices of next hops are free, and a group lacks its own");
+    let refilled: Vec<u32> = (60_000..70_000).collect();
+    script.apply(refilled.iter().map(|n| add(route_of_its_own(*n))));
+    let address = |n: &u32| IpAddr::from((0xc700_0000 + n).to_be_bytes()).to_string();
+    let with_index = refilled.partition_point(|n| script.all(&address(n)) != set(&["local"]));
+    script.apply(refilled[with_index - 1..].iter().map(|n| removed(route_of_its_own(*n))));
+    script.apply([neighbor(2, "10.0.2.7", 27, REACHABLE)]);
+    script.keeps_the_view("one index is free, and a neighbour lacks two");
+    assert_eq!(script.to("10.0.2.7"), "1:glean");
+    script.apply([removed(route_of_its_own(refilled[with_index - 2]))]);
+    script.settle();
+    assert_eq!(script.to("10.0.2.7"), "1:27");
 }
 
 #[test]

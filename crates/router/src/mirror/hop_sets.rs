@@ -30,8 +30,10 @@ pub(super) struct HopSets {
     released: Vec<NextHop>,
     /// Readers do not see all changes of groups yet.
     groups_changed: bool,
-    /// Routes or neighbours are left to the kernel for want of an index.
-    pub lacks_indices: bool,
+    /// Routes are left to the kernel for want of a group.
+    lacks_group: bool,
+    /// The least number of indices of next hops with which a route or neighbour need not be left to the kernel any more.
+    lacking_next_hops: Option<usize>,
     /// What could not be done as the kernel does it, for the log: the kernel forwards these packets.
     pub warnings: Vec<String>,
     /// Of what there is a warning already: the same groups and next hops fail again whenever links or objects change.
@@ -205,12 +207,19 @@ impl HopSets {
         used.into_iter().filter(|id| self.refresh(*id, links)).collect()
     }
 
-    /// Whether an index is free for routes or neighbours that are left to the kernel for want of one. That is returned once:
-    /// those that still get none are noted again.
+    /// Notes that a route or neighbour is left to the kernel for want of so many indices of next hops.
+    pub fn note_lack(&mut self, count: usize) {
+        self.lacking_next_hops = Some(self.lacking_next_hops.map_or(count, |least| least.min(count)));
+    }
+
+    /// Whether routes or neighbours that are left to the kernel for want of an index get one now. That is returned once:
+    /// those that still get none are noted again. The index of a group serves groups only, and that of a next hop next hops only.
     pub fn take_room(&mut self) -> bool {
-        let has_room = self.lacks_indices && (self.groups.reclaim() || self.next_hops.has_free());
-        self.lacks_indices &= !has_room;
-        has_room
+        let has_group = self.lacks_group && self.groups.reclaim();
+        let room = self.next_hops.room();
+        let has_next_hop = self.lacking_next_hops.take_if(|least| *least <= room).is_some();
+        self.lacks_group &= !has_group;
+        has_group || has_next_hop
     }
 
     /// Returns whether the index of the set changed.
@@ -245,6 +254,7 @@ impl HopSets {
         match self.group(group, members) {
             Ok(index) => (Some(index), Some(index)),
             Err(error) => {
+                self.lacks_group |= matches!(error, GroupError::TooMany(_));
                 self.warn("a next-hop group", &error);
                 (Some(KERNEL), group)
             }
@@ -252,7 +262,6 @@ impl HopSets {
     }
 
     fn warn(&mut self, what: &str, error: &GroupError) {
-        self.lacks_indices |= matches!(error, GroupError::TooMany(_));
         if self.warned.insert(discriminant(error)) {
             self.warnings.push(format!("{what} is left to the kernel, as are others like it: {error}"));
         }
@@ -260,9 +269,10 @@ impl HopSets {
 
     fn group(&mut self, group: Option<NextHop>, members: &[Member]) -> Result<NextHop, GroupError> {
         let Some(index) = group else {
+            let index = self.groups.create(&mut self.next_hops.interner, members)?;
             self.groups_changed = true;
             self.next_hops.want_view();
-            return self.groups.create(&mut self.next_hops.interner, members);
+            return Ok(index);
         };
         let mut ordered = members.to_vec();
         ordered.sort_unstable();
@@ -288,6 +298,7 @@ impl HopSets {
                 _ => self.next_hops.acquire(*action),
             };
             let next_hop = acquired.unwrap_or_else(|error| {
+                self.note_lack(1);
                 self.warn("a next hop", &error.into());
                 self.kernel()
             });

@@ -188,12 +188,13 @@ impl Mirror {
         self.tick(now);
     }
 
-    /// Where indices are free again, gives them to routes and neighbours that got none. It looks through all of them.
+    /// Where indices are free again, gives them to routes and neighbours that got none. It looks through all of them. Each index
+    /// that is given out asks for a view that knows it; without one the view stays, and with it what workers know of flows.
     fn retry_without_index(&mut self, now: Time) {
         if now >= self.next_retry && self.routing.sets.take_room() {
             self.next_retry = now + RETRY_PAUSE;
-            self.routing.sets_changed = true;
             self.place_all_hosts();
+            self.routing.refresh_sets(&self.links);
         }
     }
 

@@ -200,9 +200,9 @@ impl NextHopIndices {
         self.waiting.iter().any(|(last, _)| *last == self.published)
     }
 
-    /// Whether an index is free that was used before.
-    pub fn has_free(&self) -> bool {
-        !self.free.is_empty()
+    /// How many indices can be given out.
+    pub fn room(&self) -> usize {
+        self.free.len() + usize::from(NextHop::MAX).saturating_sub(self.interner.len())
     }
 
     /// Frees the indices that no view knows any more.

@@ -205,7 +205,6 @@ impl Routing {
     pub fn add_host(&mut self, link: LinkIndex, address: IpAddr) {
         let Some(indices) = self.host_indices(NextHopVia { link, neighbor: Some(address) }) else {
             // The kernel continues to forward to this neighbour.
-            self.sets.lacks_indices = true;
             return;
         };
         let before = match address {
@@ -215,17 +214,18 @@ impl Routing {
         self.release(before);
     }
 
-    /// `None` if no two indices are left.
+    /// `None` if there is no room for both: none is given out and taken back, which would need a view without it.
     fn host_indices(&mut self, via: NextHopVia<LinkIndex>) -> Option<HostIndices> {
         let (next_hops, via) = (&mut self.sets.next_hops, RouteAction::Forward(via));
-        let below_network = next_hops.acquire(via).ok()?;
-        match next_hops.acquire_default(via) {
-            Ok(below_default) => Some(HostIndices { below_network, below_default }),
-            Err(_) => {
-                next_hops.release(below_network);
-                None
-            }
+        let known = [next_hops.get(via), next_hops.get_default(via)];
+        let missing = known.iter().filter(|index| index.is_none()).count();
+        if missing > next_hops.room() {
+            self.sets.note_lack(missing);
+            return None;
         }
+        let (below_network, below_default) =
+            (next_hops.acquire(via).ok()?, next_hops.acquire_default(via).ok()?);
+        Some(HostIndices { below_network, below_default })
     }
 
     pub fn has_host(&self, link: LinkIndex, address: IpAddr) -> bool {
@@ -254,13 +254,18 @@ impl Routing {
     pub fn refresh(&mut self, links: &LinkTable) -> bool {
         let was_due = std::mem::take(&mut self.sets_changed);
         if was_due {
-            let changed = self.sets.refresh_all(links);
-            if !changed.is_empty() {
-                self.inet.touch_sets(&changed);
-                self.inet6.touch_sets(&changed);
-            }
+            self.refresh_sets(links);
         }
         was_due
+    }
+
+    /// As [`Self::refresh`], whether anything changed or not.
+    pub fn refresh_sets(&mut self, links: &LinkTable) {
+        let changed = self.sets.refresh_all(links);
+        if !changed.is_empty() {
+            self.inet.touch_sets(&changed);
+            self.inet6.touch_sets(&changed);
+        }
     }
 
     /// Hands changed routes to the tables.
