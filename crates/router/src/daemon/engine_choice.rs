@@ -41,6 +41,11 @@ impl EngineInUse {
         EngineInUse { name: THREADS, why: why.to_owned() }
     }
 
+    /// Whether an engine of this name is a program in the kernel.
+    pub fn is_program(name: &str) -> bool {
+        ![THREADS, NONE].contains(&name)
+    }
+
     /// Whether workers see the packets.
     pub fn is_threads(&self) -> bool {
         self.name == THREADS

@@ -12,6 +12,7 @@ use super::collector::Collector;
 use super::fate::output;
 use super::port::SampledPorts;
 use crate::control::status::InterfaceStatus;
+use crate::daemon::EngineInUse;
 use crate::options::ExportOptions;
 use crate::telemetry::sflow::{self, CounterSample, DatagramHead, FlowSample, LinkStatus};
 
@@ -104,7 +105,7 @@ impl SflowExporter {
 /// The counters of a port: those of its own interface and of its VLANs.
 fn counters_of(sequence: u32, interface: u32, of_port: &[&InterfaceStatus]) -> CounterSample {
     let sum = |count: fn(&InterfaceStatus) -> u64| of_port.iter().map(|of| count(of)).sum::<u64>();
-    let is_by_workers = of_port.iter().all(|of| of.program.is_empty());
+    let is_by_program = of_port.iter().any(|of| is_by_program(of));
     CounterSample {
         sequence,
         interface,
@@ -118,8 +119,14 @@ fn counters_of(sequence: u32, interface: u32, of_port: &[&InterfaceStatus]) -> C
         sent_bytes: sum(|of| of.sent.bytes),
         sent_packets: sum(|of| of.sent.packets) as u32,
         // A program in the kernel does not learn what becomes of the packets that it sends.
-        output_discards: is_by_workers.then(|| sum(|of| dropped(of, true)) as u32),
+        output_discards: (!is_by_program).then(|| sum(|of| dropped(of, true)) as u32),
     }
+}
+
+/// Whether a program in the kernel forwards what comes in by the interface, or has done so. Before it first runs there are no counts
+/// of it, and an interface without an engine has those of programs before.
+fn is_by_program(of: &InterfaceStatus) -> bool {
+    EngineInUse::is_program(&of.engine.name) || !of.program.is_empty()
 }
 
 /// What workers dropped: packets that were to leave by the interface, or those that came in by it.
@@ -137,6 +144,7 @@ fn dropped_by_program(of: &InterfaceStatus) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::status::EngineStatus;
 
     fn interface(drops: &[(Reason, u64)], program: &[(XdpReason, u64)]) -> InterfaceStatus {
         let drops: serde_json::Map<_, _> =
@@ -148,6 +156,7 @@ mod tests {
             "number": 0, "name": "eth1", "port": 0, "vlan": null, "mac": "02:00:00:00:00:01", "mtu": 1500, "up": true,
             "table": 254, "forwards": [], "source-check": "off", "redirects": false, "addresses": [],
             "received": none, "sent": none, "overruns": 1000, "drops": drops, "program": program,
+            "engine": { "name": "threads", "why": "" },
         });
         serde_json::from_value(text).unwrap()
     }
@@ -174,5 +183,15 @@ mod tests {
             (XdpReason::Local, 8),
         ];
         assert_eq!(discards(&interface(&[], &program)), (1003, None));
+    }
+
+    #[test]
+    fn what_a_program_drops_on_the_way_out_is_unknown_before_it_first_runs() {
+        let by = |engine: &str| {
+            let engine = EngineStatus { name: engine.into(), why: String::new() };
+            discards(&InterfaceStatus { engine, ..interface(&[], &[]) }).1
+        };
+        let unknown = ["tc", "xdp", "xdp-generic"].map(by);
+        assert_eq!((unknown, ["threads", "none"].map(by)), ([None; 3], [Some(0); 2]));
     }
 }
