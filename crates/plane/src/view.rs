@@ -100,6 +100,8 @@ pub struct View {
     checks_sources: bool,
     /// Whether any interface sends ICMP redirects.
     has_redirects: bool,
+    /// Whether all packets are looked up in the same table.
+    has_one_table: bool,
     /// The view that this one was made from: its next hops keep their meaning until no worker uses this one.
     origin: Option<Arc<View>>,
     /// Interfaces whose links have failed since then, and the next hops by them.
@@ -122,7 +124,7 @@ impl View {
         }
         parts.interfaces.iter().try_for_each(|interface| check(interface, parts.tables.len()))?;
         let rules = parts.interfaces.iter().map(|interface| rules_of(interface, parts.tables.len()));
-        let rules = rules.collect::<Result<_, _>>()?;
+        let rules: Box<[[Box<[CompiledRule]>; 2]]> = rules.collect::<Result<_, _>>()?;
         let ports = PortTable::new(&parts.interfaces)?;
         let adjacencies =
             CompiledAdjacencies::new(&parts.adjacencies, &parts.interfaces).map_err(|(hop, interface)| {
@@ -131,6 +133,7 @@ impl View {
         let checks_sources =
             parts.interfaces.iter().any(|interface| interface.source_check != SourceCheck::Off);
         let has_redirects = parts.interfaces.iter().any(|interface| interface.redirects);
+        let has_one_table = parts.tables.len() == 1 && rules.iter().flatten().all(|rules| rules.is_empty());
         Ok(View {
             parts,
             ports,
@@ -138,6 +141,7 @@ impl View {
             rules,
             checks_sources,
             has_redirects,
+            has_one_table,
             origin: None,
             left: Vec::new(),
             failed: BTreeSet::new(),
@@ -182,6 +186,10 @@ impl View {
 
     pub(crate) fn has_redirects(&self) -> bool {
         self.has_redirects
+    }
+
+    pub(crate) fn has_one_table(&self) -> bool {
+        self.has_one_table
     }
 
     /// The member of a group for a flow with this hash: another one while the first one's link has failed and the group still

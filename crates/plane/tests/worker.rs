@@ -13,6 +13,7 @@ use fullview_plane::counters::{Counters, Traffic};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::Interface;
 use fullview_plane::noted_links::NotedLinks;
+use fullview_plane::policy::{PolicyAction, PolicyRule, RuleTransport};
 use fullview_plane::port::memory::{MemoryPort, pair};
 use fullview_plane::port::{Port, PortError, PortLosses};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
@@ -213,7 +214,7 @@ impl<'a> Port<'a> for FailingPort<'a> {
 }
 
 /// 10.2.0.0/16 is by ports 1 and 2, the latter with a tag.
-fn forwarder_with_group() -> Forwarder {
+fn parts_with_group() -> ViewParts {
     let (mut next_hops, mut groups, mut rib) =
         (NextHops::default(), Groups::default(), Rib::<u32>::default());
     (0..2).for_each(|number| drop(next_hops.intern(Target::Number(number))));
@@ -231,9 +232,24 @@ fn forwarder_with_group() -> Forwarder {
     interfaces[2].vlan = Some(7);
     let inet6 = Linear.compile(&Rib::<u128>::default()).unwrap().fib();
     let tables = TableReaders::fixed(Linear.compile(&rib).unwrap().fib(), inet6);
-    let parts =
-        ViewParts { groups: groups.shared_reader(), ..ViewParts::new(interfaces, adjacencies, tables) };
-    Forwarder::new(ViewReader::fixed(View::new(parts).unwrap()))
+    ViewParts { groups: groups.shared_reader(), ..ViewParts::new(interfaces, adjacencies, tables) }
+}
+
+/// A router with these parts, and a port whose link fails.
+fn failing_router<'a>(
+    parts: ViewParts,
+    failing: u16,
+    arena: &'a mut Arena,
+) -> (Worker<'a, FailingPort<'a>, DropAll, Yield>, Outside<'a>) {
+    let (inside, ports) = cables(3);
+    let links = Arc::<NotedLinks>::default();
+    let inside = (0..).zip(inside).map(|(number, port)| {
+        port.map(|port| FailingPort { port, links: Arc::clone(&links), fails: number == failing })
+    });
+    let mut forwarder = Forwarder::new(ViewReader::fixed(View::new(parts).unwrap()));
+    forwarder.watch_links(Arc::clone(&links), &[1, 2, 3]);
+    let outside = Outside { ports, free: arena.packets().collect() };
+    (Worker::new(forwarder, inside.collect(), std::iter::empty(), DropAll, Yield), outside)
 }
 
 /// A frame that has left by a port of that router.
@@ -250,16 +266,7 @@ fn forwarded(destination: [u8; 4], port: u8) -> Vec<u8> {
 fn what_a_failed_link_did_not_take_leaves_by_another_one_of_its_group() {
     for (failed, other) in [(1, 2), (2, 1)] {
         let mut arena = Arena::new(200);
-        let (inside, ports) = cables(3);
-        let links = Arc::<NotedLinks>::default();
-        let inside = (0..).zip(inside).map(|(number, port)| {
-            port.map(|port| FailingPort { port, links: Arc::clone(&links), fails: number == failed })
-        });
-        let inside = inside.collect();
-        let mut outside = Outside { ports, free: arena.packets().collect() };
-        let mut forwarder = forwarder_with_group();
-        forwarder.watch_links(Arc::clone(&links), &[1, 2, 3]);
-        let mut worker = Worker::new(forwarder, inside, std::iter::empty(), DropAll, Yield);
+        let (mut worker, mut outside) = failing_router(parts_with_group(), failed, &mut arena);
         let flows: Vec<_> = (0..100).map(|host| [10, 2, 0, host]).chain([[10, 0, 1, 1]]).collect();
         outside.send(0, &flows.iter().map(|flow| frame(*flow, 9)).collect::<Vec<_>>());
         worker.round().unwrap();
@@ -274,9 +281,39 @@ fn what_a_failed_link_did_not_take_leaves_by_another_one_of_its_group() {
         let sent = [1, 2].map(|interface| counters.interfaces[interface].sent);
         let bytes = arrived.iter().map(|frame| frame.len() as u64).sum();
         assert_eq!(sent[other - 1], Traffic { packets: arrived.len() as u64, bytes });
-        assert_eq!((sent[failed - 1], counters.dropped()), (Traffic::default(), lost.iter().count() as u64));
+        assert_eq!(
+            (sent[usize::from(failed) - 1], counters.dropped()),
+            (Traffic::default(), lost.iter().count() as u64)
+        );
         (0..2).for_each(|_| _ = worker.round().unwrap());
         assert_eq!(outside.reclaim(), 200, "every slot is back");
+    }
+}
+
+/// A packet does not show which rule or leak chose the table of its route.
+#[test]
+fn what_a_failed_link_did_not_take_is_dropped_where_packets_are_looked_up_in_several_ways() {
+    let (mut with_rules, mut with_tables) = (parts_with_group(), parts_with_group());
+    let rule = PolicyRule {
+        priority: 1,
+        source: None,
+        destination: None,
+        transport: RuleTransport::default(),
+        inverted: false,
+        action: PolicyAction::LookUp(0),
+    };
+    with_rules.interfaces[0].rules.inet = [rule].into();
+    with_tables.tables.extend(with_tables.tables.clone());
+    for parts in [with_rules, with_tables] {
+        let mut arena = Arena::new(100);
+        let (mut worker, mut outside) = failing_router(parts, 1, &mut arena);
+        let frames: Vec<_> = (0..100).map(|host| frame([10, 2, 0, host], 9)).collect();
+        outside.send(0, &frames);
+        worker.round().unwrap();
+        let (arrived, counters) = (outside.receive(2).len() as u64, worker.published().counters());
+        let dropped = counters.interface_drops[1][Reason::InterfaceDown.index()];
+        assert!(arrived > 0 && dropped > 0, "{arrived} arrived, {dropped} were dropped");
+        assert_eq!((arrived + dropped, counters.dropped()), (100, dropped));
     }
 }
 

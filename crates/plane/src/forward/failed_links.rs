@@ -46,11 +46,11 @@ pub(super) fn leave_rewritten(state: &mut StageState, view: &View, packet: &mut 
     other.is_some()
 }
 
-/// The table is that of the interface by which the packet was to leave. If it is another one than that in which it was looked up,
-/// its route there does not count, unless it has the same member.
+/// Only with one table and no rules: the packet does not say which rule or leak chose its table, and in another table it
+/// may have a route that it must not take.
 fn other_member(state: &mut StageState, view: &View, packet: &Slot) -> Option<CompiledAdjacency> {
     let StageState { tables, groups, links, .. } = state;
-    let table = tables.get_mut(usize::from(view.interface(packet.interface)?.table))?;
+    let table = tables.first_mut().filter(|_| view.has_one_table())?;
     let detour = Detour { view, links, groups: groups.groups() };
     let (head, seed) = (&packet.head()[ETHERNET..], view.parts().policy.flow_seed);
     if Frame::new_unchecked(packet.frame()).ethertype() == EtherType::IPV6 {
