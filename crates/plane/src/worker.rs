@@ -300,9 +300,10 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         for packet in self.unsent.drain() {
             let other = self.forwarder.leave_failed_link(packet).map_or(number, usize::from);
             have_moved |= other != number;
-            // Where there is no room, or no such port, it is dropped as if it had not moved.
             let left = match self.egress.get_mut(other) {
-                Some(burst) => burst.push(packet).err(),
+                Some(burst) => {
+                    burst.push(packet).err().map(|packet| self.forwarder.drop_without_room(packet))
+                }
                 None => Some(packet),
             };
             self.egress[number].fill(left.into_iter());

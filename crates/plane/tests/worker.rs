@@ -222,7 +222,9 @@ fn parts_with_group() -> ViewParts {
     let group = groups.acquire(&mut next_hops, &members).unwrap();
     groups.publish();
     rib.announce("10.2.0.0/16".parse().unwrap(), group);
-    rib.announce("10.0.1.0/24".parse().unwrap(), NextHop(1));
+    for hop in [1, 2] {
+        rib.announce(format!("10.0.{hop}.0/24").parse().unwrap(), NextHop(hop));
+    }
     let mut adjacencies = Adjacencies::new();
     for interface in [1, 2] {
         let mac = Mac([4, 0, 0, 0, 0, interface as u8]);
@@ -288,6 +290,24 @@ fn what_a_failed_link_did_not_take_leaves_by_another_one_of_its_group() {
         (0..2).for_each(|_| _ = worker.round().unwrap());
         assert_eq!(outside.reclaim(), 200, "every slot is back");
     }
+}
+
+#[test]
+fn what_a_failed_link_did_not_take_is_counted_at_the_port_that_has_no_room_for_it() {
+    let mut arena = Arena::new(3 * BURST + 100);
+    let (mut worker, mut outside) = failing_router(parts_with_group(), 1, &mut arena);
+    for _ in 0..3 {
+        outside.send(0, &vec![frame([10, 0, 2, 1], 9); BURST]);
+        worker.round().unwrap();
+    }
+    let to_group: Vec<_> = (0..100).map(|host| frame([10, 2, 0, host], 9)).collect();
+    outside.send(0, &to_group);
+    worker.round().unwrap();
+    let counters = worker.published().counters();
+    assert_eq!(counters.drop_reasons().collect::<Vec<_>>(), [(Reason::EgressFull, 100)]);
+    assert_eq!(counters.interface_drops[2][Reason::EgressFull.index()], 100);
+    let sent = [1, 2].map(|interface| counters.interfaces[interface].sent.packets);
+    assert_eq!(sent, [0, 2 * BURST as u64]);
 }
 
 /// A packet does not show which rule or leak chose the table of its route.

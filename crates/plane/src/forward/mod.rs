@@ -337,6 +337,13 @@ impl Forwarder {
         Some(packet.port)
     }
 
+    /// Counts a packet that has moved to a port without room for it.
+    #[cold]
+    pub(crate) fn drop_without_room<'a>(&mut self, packet: Packet<'a>) -> Packet<'a> {
+        transmit::drop_without_room(&mut self.state.counters, packet);
+        packet
+    }
+
     /// Counts forwarded packets whose port is down or gone, which were counted as sent. Those of the slow path were not.
     #[cold]
     pub(crate) fn count_unsent(&mut self, packets: &[Packet<'_>]) {

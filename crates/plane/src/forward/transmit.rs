@@ -6,7 +6,7 @@
 
 use std::vec::Drain;
 
-use crate::burst::{Burst, Packet};
+use crate::burst::{Burst, Packet, Slot};
 use crate::counters::{Counters, Traffic};
 use crate::egress::Egress;
 use crate::verdict::{Reason, Verdict};
@@ -69,12 +69,18 @@ fn reject<'a>(counters: &mut Counters, packet: Packet<'a>, rejected: &mut Burst<
 #[cold]
 fn count_rejected(counters: &mut Counters, packets: &mut [Packet<'_>]) {
     for packet in packets {
-        if packet.verdict == Verdict::Forward {
-            packet.verdict = Verdict::Drop(Reason::EgressFull);
-            counters.subtract_sent(packet.interface, packet.frame_len());
+        match packet.verdict {
+            Verdict::Forward => drop_without_room(counters, packet),
+            verdict => counters.count_rejected(packet.interface, verdict),
         }
-        counters.count_rejected(packet.interface, packet.verdict);
     }
+}
+
+/// Drops a packet that was counted as sent, because its port has no room.
+pub(super) fn drop_without_room(counters: &mut Counters, packet: &mut Slot) {
+    packet.verdict = Verdict::Drop(Reason::EgressFull);
+    counters.subtract_sent(packet.interface, packet.frame_len());
+    counters.count_rejected(packet.interface, packet.verdict);
 }
 
 /// How many of the first packets are forwarded by the interface of the first one, and their traffic.
