@@ -8,6 +8,7 @@
 
 use std::ffi::c_int;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::{io, iter};
 
 use super::link::Link;
 use super::offload::{VirtioNetHeader, VlanTag};
@@ -153,8 +154,26 @@ impl<'a> PacketPort<'a> {
         self.receiver.pending_error().map_err(|error| self.failed(error))
     }
 
+    /// Sends the first of these packets, and returns how many.
+    fn send(&mut self, packets: &[Packet<'a>]) -> io::Result<usize> {
+        match self.batch.send(&self.sender, packets.iter().map(|packet| packet.frame())) {
+            Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => self.send_cut(packets[0], error),
+            sent => sent,
+        }
+    }
+
+    /// A packet that is too long may fit the link without the bytes behind it. They stay in its slot: it may have to wait, and its
+    /// length is what the worker has counted.
     #[cold]
-    fn failed(&mut self, error: std::io::Error) -> PortError {
+    fn send_cut(&mut self, packet: &Slot, too_long: io::Error) -> io::Result<usize> {
+        match without_trailer(packet.frame()) {
+            Some(frame) => self.batch.send(&self.sender, iter::once(frame)),
+            None => Err(too_long),
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, error: io::Error) -> PortError {
         let error = self.link.failed(error);
         self.is_finished |= matches!(error, PortError::Removed { .. });
         error
@@ -218,12 +237,10 @@ fn insert_tag(frame: &FilledFrame<'_>, slot: &mut Slot, losses: &mut PortLosses)
     fits
 }
 
-/// Cuts off the bytes behind the IP packet; `false` if there are none.
-#[cold]
-fn cut_trailer(slot: &mut Slot) -> bool {
-    let end = packet_end(slot.frame()).filter(|end| *end < slot.frame_len());
-    end.into_iter().for_each(|end| slot.set_frame_len(end));
-    end.is_some()
+/// A frame without the bytes behind its IP packet; `None` if there are none.
+fn without_trailer(frame: &[u8]) -> Option<&[u8]> {
+    let end = packet_end(frame).filter(|end| *end < frame.len())?;
+    frame.get(..end)
 }
 
 /// Where the IP packet in a frame ends.
@@ -262,8 +279,7 @@ impl<'a> Port<'a> for PacketPort<'a> {
         let limit = burst.len().min(self.slots.room_for_sent());
         let (mut taken, mut dropped) = (0, 0);
         while taken < limit && dropped < DROPPED_IN_A_ROW {
-            let frames = burst[..limit - taken].iter().map(|packet| packet.frame());
-            match self.batch.send(&self.sender, frames) {
+            match self.send(&burst[..limit - taken]) {
                 Ok(sent) => (taken, dropped) = (taken + self.slots.sent(burst, sent), 0),
                 Err(error) => match error.raw_os_error() {
                     // No room in the socket now.
@@ -275,8 +291,6 @@ impl<'a> Port<'a> for PacketPort<'a> {
                         self.losses.dropped += 1;
                         (taken, dropped) = (taken + self.slots.sent(burst, 1), dropped + 1);
                     }
-                    // The packet may fit the link without the bytes behind it.
-                    Some(libc::EMSGSIZE) if cut_trailer(burst[0]) => {}
                     // This frame can never be sent, but the next one may.
                     Some(libc::EMSGSIZE | libc::EINVAL) => {
                         self.losses.unsendable += 1;

@@ -174,12 +174,17 @@ fn packets_that_fit_the_link_are_sent_without_the_bytes_behind_them() {
         let fitting = [fitting, tagged].concat();
         let long = [inet(MTU + 1), inet6(MTU + 1), frame(1, MTU + 32)];
         let with_trailer = fitting.iter().chain(&long).map(|frame| [&frame[..], &[0xaa; 18]].concat());
+        let with_trailer: Vec<_> = with_trailer.collect();
         let mut burst = pool.take(fitting.len() + long.len());
-        burst.iter_mut().zip(with_trailer).for_each(|(slot, frame)| assert!(slot.set_frame(&frame)));
+        burst.iter_mut().zip(&with_trailer).for_each(|(slot, frame)| assert!(slot.set_frame(frame)));
         right.recycle(&mut pool.take(fitting.len()));
         assert_eq!(left.transmit(&mut burst).unwrap(), fitting.len() + long.len());
         assert_eq!(receive(&mut right, &mut pool, fitting.len()), fitting);
         assert_eq!(left.losses().unsendable, long.len() as u64);
+        let mut free = Burst::new();
+        left.reclaim(&mut free);
+        let lengths = free.iter().map(|packet| packet.frame_len());
+        assert!(lengths.eq(with_trailer.iter().map(Vec::len)), "as they were counted");
     });
 }
 
