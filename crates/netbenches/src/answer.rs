@@ -35,7 +35,8 @@ fn compared(import: &Import, compared: &SeriesComparison) -> String {
         compared;
     if *generator_limited {
         return format!(
-            "{family}: {variant} against {against} is not judged: both carried all that the generator sent in every run"
+            "{family}: {variant} against {against} is not judged: both carried all that the generator sent in all runs \
+             with a log of it"
         );
     }
     let (Some(effect), Some(verdict)) = (difference, verdict) else {
@@ -60,8 +61,8 @@ fn limit(pair: &[&Series]) -> String {
     match sum(|series| series.generator_limited) {
         0 => String::new(),
         limited => format!(
-            "; {limited} of {} carried all that was sent, so that the routers may differ by more",
-            counted(sum(|series| series.values.len()))
+            "; {limited} of {} with a log of the generator carried all that was sent, so that the routers may differ by more",
+            counted(sum(|series| series.offered.len()))
         ),
     }
 }

@@ -15,7 +15,7 @@ use crate::error::ImportError;
 use crate::folder::Folder;
 use crate::plot_check::mistake;
 use crate::reproduction::{Reproduction, reproduce};
-use crate::series::{Series, series};
+use crate::series::{Series, counted, series};
 
 /// The margin and the error rate of the lab.
 pub const MARGIN: f64 = 0.01;
@@ -43,7 +43,7 @@ pub struct SeriesComparison {
     pub family: String,
     pub variant: String,
     pub against: String,
-    /// Both carried all that the generator sent, in all runs: the difference is not one of routers.
+    /// Both carried all that the generator sent, in all runs with a log of it: the difference is not one of routers.
     pub generator_limited: bool,
     pub difference: Option<Effect>,
     pub verdict: Option<Verdict>,
@@ -193,9 +193,9 @@ fn generator_limit(series: &Series) -> Option<String> {
     let sent = median(offered)? / 1e6;
     (*generator_limited > 0).then(|| {
         format!(
-            "{name}: {generator_limited} of {} runs carried all that was sent, {sent:.2} Mpps: the generator or the wire was \
-             the limit, and not the router",
-            series.values.len()
+            "{name}: {generator_limited} of {} with a log of the generator carried all that was sent, {sent:.2} Mpps: the \
+             generator or the wire was the limit, and not the router",
+            counted(offered.len())
         )
     })
 }
