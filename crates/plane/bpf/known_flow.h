@@ -9,7 +9,8 @@
  * The worker writes an entry before any program can find it, and does not write it again, apart from the words of the time,
  * before all programs that may have found it have ended. A packet is forwarded if it has added itself to `tally` while
  * FORWARDS was set there. So when the worker clears that bit, it learns how many packets were forwarded, and no packet is from
- * then on. Entries of another generation than the present one forward nothing, so one store ends all of them.
+ * then on. Entries of another generation than the present one forward nothing, so one addition ends all of them. It is atomic,
+ * because the router's thread makes it, and the program that notes failed links (classify.c).
  */
 #ifndef KNOWN_FLOW_H
 #define KNOWN_FLOW_H

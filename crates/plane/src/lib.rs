@@ -5,8 +5,8 @@
 //! not forwarded comes back with its [`verdict`].
 //!
 //! Modules import downwards in this order: `wire`, `verdict`, `program_verdict`, `burst`, `counters`, `policy`, `interface`,
-//! `adjacency`, `egress`; then [`view`], [`trace`], [`sample`] and [`observed`]; then [`kernel_flows`], [`port`], [`noted_links`],
-//! [`forward`] and [`worker`]. [`explain`] and the XDP engine read a view and use nothing of the loop.
+//! `adjacency`, `egress`; then [`view`], [`trace`], [`sample`] and [`observed`]; then [`kernel_flows`], `link_program`, [`port`],
+//! [`noted_links`], [`forward`] and [`worker`]. [`explain`] and the XDP engine read a view and use nothing of the loop.
 
 #[cfg(test)]
 mod address_rules;

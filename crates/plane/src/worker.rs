@@ -2,7 +2,7 @@
 //!
 //! Workers share no memory that they write. Each has its own queue of every port, its own packet memory, its own
 //! [`Forwarder`] with scratch memory and counters, and its own [`PublishedCounters`] on separate cache lines. They only
-//! read what they share: the view, the FIBs, the groups.
+//! read what they share: the view, the FIBs, the groups, the noted links.
 //!
 //! Rejected packets go to the worker's [`SlowPath`], which gives them to a kernel or answers them. Afterwards each slot
 //! returns to the port that it came from, so that no port takes the packet memory of another.

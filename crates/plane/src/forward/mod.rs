@@ -15,7 +15,7 @@
 //! | `filter.rs` | the filter's rules for packets that come in, and after the lookup for those that leave |
 //! | `known_flows.rs` | part of the filter: packets whose flows need neither the rules nor the lookup |
 //! | `translations.rs` | other addresses and ports, where the filter asks for them; `translate.rs` writes them |
-//! | `way_out.rs` | by which interfaces the slow path may forward what the filter judged |
+//! | `way_out.rs` | the interfaces that the slow path may send what the filter judged to |
 //! | `port_links.rs` | not a stage: which links have failed, between bursts |
 //! | `filter_link.rs` | not a stage: other rules for the filter, and `filter_piece.rs`, between bursts |
 //! | `lookup.rs` | next hops of the destinations, `source_check.rs`, and `failed_links.rs` |
@@ -318,7 +318,7 @@ impl Forwarder {
     }
 
     /// Gives a forwarded packet that could not be sent to another member of its group, if its link has failed and no rules judged it
-    /// for that link alone. Says by which port it leaves instead.
+    /// for that link alone. Returns the port that it leaves by instead.
     #[cold]
     pub(crate) fn leave_failed_link(&mut self, packet: &mut Slot) -> Option<u16> {
         if self.filter.is_some() || packet.verdict != Verdict::Forward {

@@ -352,7 +352,7 @@ impl Port<'static> for XdpPort {
             self.rings.receive.give_back();
         }
         match self.poll_kernel(received == 0) {
-            // The next call reports it: the caller of this one would take the burst for empty.
+            // The next call reports it.
             Err(_) if received > 0 => Ok(received),
             polled => polled.map(|()| received),
         }

@@ -244,7 +244,6 @@ fn a_packet_does_not_leave_past_the_rules_by_a_next_hop_that_is_not_known() {
     assert_eq!(nowhere, vec![dropped(Reason::NoRoute)], "there is nothing to wait for");
 }
 
-/// Packets of known flows are counted apart from their states.
 /// The other member of its group is by port 2.
 #[test]
 fn a_packet_is_judged_for_the_link_that_it_takes_in_place_of_a_failed_one() {
@@ -267,6 +266,7 @@ fn a_packet_is_judged_for_the_link_that_it_takes_in_place_of_a_failed_one() {
     }
 }
 
+/// Packets of known flows are counted apart from their states.
 #[test]
 fn a_piece_has_the_packets_of_known_flows_too() {
     let mut forwarder = filtered(pf("pass"));
