@@ -20,6 +20,8 @@ pub mod memory;
 mod offload;
 #[cfg(target_os = "linux")]
 pub mod packet;
+#[cfg(target_os = "linux")]
+mod packet_end;
 pub mod pcap;
 #[cfg(target_os = "linux")]
 mod port_slots;

@@ -12,13 +12,11 @@ use std::{io, iter};
 
 use super::link::Link;
 use super::offload::{VirtioNetHeader, VlanTag};
+use super::packet_end::packet_end;
 use super::port_slots::PortSlots;
 use super::sys::{FilledFrame, PacketRing, RingSize, SendBatch, Socket};
 use super::{Port, PortError, PortLosses};
 use crate::burst::{Burst, FRAME_CAPACITY, Packet, Slot};
-use crate::wire::ethernet::{EtherType, Frame};
-use crate::wire::ipv4::Ipv4Packet;
-use crate::wire::ipv6::Ipv6Packet;
 
 /// Bytes of a frame in the ring with its headers, which take up to 92: an odd number of whole cache lines.
 const RING_FRAME: usize = 35 * 64;
@@ -241,18 +239,6 @@ fn insert_tag(frame: &FilledFrame<'_>, slot: &mut Slot, losses: &mut PortLosses)
 fn without_trailer(frame: &[u8]) -> Option<&[u8]> {
     let end = packet_end(frame).filter(|end| *end < frame.len())?;
     frame.get(..end)
-}
-
-/// Where the IP packet in a frame ends.
-fn packet_end(frame: &[u8]) -> Option<usize> {
-    let frame = Frame::new_checked(frame).ok()?;
-    let payload = frame.payload();
-    let len = match frame.ethertype() {
-        EtherType::IPV4 => Ipv4Packet::new_checked(payload).ok()?.total_len().into(),
-        EtherType::IPV6 => Ipv6Packet::new_checked(payload).ok()?.total_len(),
-        _ => return None,
-    };
-    Some(frame.header_len() + len)
 }
 
 impl<'a> Port<'a> for PacketPort<'a> {

@@ -19,11 +19,9 @@ use aya::programs::{TestRun, TestRunAttrs, TestRunOptions};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::classify::Trailer;
+use super::packet_end::packet_end;
 use crate::bpf::{BpfError, LoadedObject, REINJECT};
 use crate::burst::FRAME_CAPACITY;
-use crate::wire::ethernet::{EtherType, Frame};
-use crate::wire::ipv4::Ipv4Packet;
-use crate::wire::ipv6::Ipv6Packet;
 
 /// The longest frame with its trailer: `MOST` in reinject.c.
 const MOST: usize = FRAME_CAPACITY + size_of::<Trailer>();
@@ -81,7 +79,8 @@ impl Reinjector {
     }
 
     fn copy(&mut self, interface: u32, frame: &[u8]) -> Option<()> {
-        let end = packet_end(frame)?;
+        // Only IP frames are ever taken from the kernel.
+        let end = packet_end(frame).filter(|end| *end <= FRAME_CAPACITY)?;
         let mut buffer = self.free.pop().ok()?;
         let len = end + self.trailer.len();
         buffer.interface = interface;
@@ -90,19 +89,6 @@ impl Reinjector {
         buffer.bytes[end..len].copy_from_slice(&self.trailer);
         self.full.push(buffer).ok() // the ring has room for all buffers
     }
-}
-
-/// The end of the packet in a frame, by its length field. Only IP frames are ever taken from the kernel.
-fn packet_end(frame: &[u8]) -> Option<usize> {
-    let frame = Frame::new_checked(frame).ok()?;
-    let payload = frame.payload();
-    let len = match frame.ethertype() {
-        EtherType::IPV4 => Ipv4Packet::new_checked(payload).ok()?.total_len().into(),
-        EtherType::IPV6 => Ipv6Packet::new_checked(payload).ok()?.total_len(),
-        _ => return None,
-    };
-    let end = frame.header_len() + len;
-    (end <= FRAME_CAPACITY).then_some(end)
 }
 
 /// Counters of the frames of all workers.
