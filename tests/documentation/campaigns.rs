@@ -75,7 +75,7 @@ fn table(campaigns: &[Campaign]) -> String {
         ("that called the machine untrusted", count(|one| one.untrusted).to_string()),
         ("that found the slowed router worse", count(|one| one.slowed == "worse").to_string()),
         ("that judged the slowed router better or equivalent", count(is_missed).to_string()),
-        ("half-width of the copy's interval, median and 90th percentile", widths),
+        ("half-width of the copy's interval of 99.5 %, median and 90th percentile", widths),
         ("seconds of a campaign, median", format!("{seconds:.1}")),
     ];
     let lines = rows.map(|(what, figure)| format!("| {what} | {figure} |\n"));
