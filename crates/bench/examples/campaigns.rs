@@ -15,7 +15,7 @@
 
 use std::hint::spin_loop;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -52,6 +52,9 @@ struct Args {
     /// What takes longer: the router, or the whole loop with generator and receiver
     #[arg(long, value_enum, default_value_t = Slowed::Router)]
     of: Slowed,
+    /// Keep the archives, a folder for each campaign's seed, in this one
+    #[arg(long)]
+    out: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -84,9 +87,10 @@ fn main() {
 
 /// Measures one campaign; returns its line. Widths and estimates are parts of one, NaN where nothing was judged.
 fn campaign(args: &Args, seed: u64) -> String {
-    let folder = tempfile::tempdir().unwrap();
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = args.out.as_deref().unwrap_or(temporary.path()).join(seed.to_string());
     let started = Instant::now();
-    let report = measured(args, seed, folder.path());
+    let report = measured(args, seed, &folder);
     let seconds = started.elapsed().as_secs_f64();
     let copy = &report["copies"][0]["effect"];
     let half_width = (number(&copy["high"]) - number(&copy["low"])) / 2.0;
