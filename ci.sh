@@ -25,7 +25,7 @@
 #   budget      1    counts the lines of Rust
 #   test        1300 all tests with the feature `bpf` (without clang: without it): unit, property, conformance, BIRD, FRR,
 #                    keepalived, bgpdump and ministat tests, programs in the kernel, and the router in namespaces
-#                    (root); the lab on simulated machines, FULLVIEW_CAMPAIGNS campaigns of each kind (default 120;
+#                    (root); the lab on simulated machines, FULLVIEW_CAMPAIGNS campaigns of each kind (default 150;
 #                    bounds on each machine need thousands, and 2000 are too few for one of them)
 #   plain       240  the unit tests, the router in namespaces and what the command line says of builds, without the feature
 #                    `bpf` (root)

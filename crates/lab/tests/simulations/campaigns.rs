@@ -68,7 +68,7 @@ const DIFFERENT: Simulated = Simulated { difference: 0.02, subtracts: true, max_
 /// Campaigns of each kind on each machine.
 fn campaigns() -> u32 {
     let set = std::env::var("FULLVIEW_CAMPAIGNS").ok();
-    set.map_or(120, |text| text.parse().expect("FULLVIEW_CAMPAIGNS is a number"))
+    set.map_or(150, |text| text.parse().expect("FULLVIEW_CAMPAIGNS is a number"))
 }
 
 /// How often each of these happened in a campaign.
@@ -115,6 +115,14 @@ impl Counts {
         self.untrusted.is_hardly_above(COPY_ALPHA);
     }
 
+    /// The line of the archived counts.
+    fn line(&self, question: &str, machine: &str) -> String {
+        let Counts { verdict, whole_missed, share_missed, found, untrusted } = self;
+        let counts =
+            [verdict, whole_missed, share_missed, found, untrusted].map(|one| one.happened.to_string());
+        format!("simulated,{question},{machine},{},{}", verdict.trials, counts.join(","))
+    }
+
     fn and(self, other: Counts) -> Counts {
         Counts {
             verdict: self.verdict.with(other.verdict),
@@ -147,11 +155,12 @@ fn misses(effect: Option<Effect>, truth: f64) -> bool {
     effect.is_some_and(|effect| !(effect.low..=effect.high).contains(&truth))
 }
 
-/// Judges the machines one by one with `check` and returns all campaigns together. The machines have seeds of their own.
-fn on_every_machine(simulated: Simulated, seed: u64, check: impl Fn(Counts)) -> Counts {
+/// Judges the machines one by one with `check` and returns all campaigns together. The machines have seeds of their own. Prints the
+/// lines of `docs/measurements/simulated.csv`.
+fn on_every_machine((question, simulated): (&str, Simulated), seed: u64, check: impl Fn(Counts)) -> Counts {
     let all = MACHINES.into_iter().zip(1..).map(|((name, happens), machine)| {
         let counts = Counts::of(Simulated { happens, ..simulated }, campaigns(), seed + machine * 1_000_000);
-        println!("{name}: {counts:?}");
+        println!("{}", counts.line(question, name));
         check(counts);
         counts
     });
@@ -160,7 +169,7 @@ fn on_every_machine(simulated: Simulated, seed: u64, check: impl Fn(Counts)) -> 
 
 #[test]
 fn a_difference_of_the_margin_rarely_gives_a_verdict_however_often_one_looks() {
-    let all = on_every_machine(AT_THE_MARGIN, 1_000_000_000, |counts| {
+    let all = on_every_machine(("at the margin", AT_THE_MARGIN), 1_000_000_000, |counts| {
         counts.verdict.is_hardly_above(0.05);
         counts.intervals_hold();
     });
@@ -172,7 +181,7 @@ fn a_difference_of_the_margin_rarely_gives_a_verdict_however_often_one_looks() {
 
 #[test]
 fn a_difference_of_two_per_cent_is_found_within_the_default_length() {
-    let all = on_every_machine(DIFFERENT, 2_000_000_000, |counts| {
+    let all = on_every_machine(("different", DIFFERENT), 2_000_000_000, |counts| {
         counts.found.without().is_hardly_above(0.05);
         counts.intervals_hold();
     });
