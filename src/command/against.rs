@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use fullview_bench::served::{Program, ServedBench, ServedBuild, against};
+use fullview_bench::served::{Program, ServedBench, ServedBuild, against, refuse_peers};
 use fullview_bench::settings::Settings;
 use fullview_lab::stats::Verdict;
 use fullview_lab::{Archive, Bench, Experiment};
@@ -18,6 +18,7 @@ use crate::args::BenchArgs;
 use crate::command::output::stdout;
 
 pub fn run(args: &BenchArgs, mut experiment: Experiment<Settings>, other: &str) -> anyhow::Result<Exit> {
+    refuse_peers(&experiment)?;
     let found = OtherBuild::find(other)?;
     let default =
         || campaign::default_folder(&args.experiment.experiment, &format!("-against-{}", found.slug));

@@ -78,6 +78,17 @@ fn programs_that_cannot_take_turns_are_refused_with_the_reason() {
     refused(&other_kind, &["debug build", "release build", "compare two of one kind"]);
 }
 
+/// Both builds would start one program, which is compared with itself.
+#[test]
+fn routers_that_are_processes_of_their_own_are_refused_before_anything_is_built() {
+    let dir = folder();
+    let peer = "load.peer = { program = \"./router.sh\", inet = \"a:32\", inet6 = \"a:32\" }";
+    fs::write(dir.path().join("small.toml"), SMALL.replace("load.shape = \"one-core\"", peer)).unwrap();
+    let ran = against(dir.path(), Path::new("no-such-commit"), &[]);
+    assert!(ran.code == 2 && ran.err.contains("small.toml:15:13: --against would compare"), "{}", ran.err);
+    assert!(ran.err.contains("fullview compare") && !dir.path().join("results").exists(), "{}", ran.err);
+}
+
 #[test]
 fn a_file_that_is_no_program_and_a_name_that_is_no_commit_are_refused() {
     let dir = folder();

@@ -1,6 +1,6 @@
 //! The settings of a member that is in another process: which build it is, and the settings of its subject.
 
-use fullview_lab::{Experiment, Variant};
+use fullview_lab::{Experiment, ExperimentError, PathStep, Variant};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -53,6 +53,23 @@ impl fullview_lab::Settings for BuildSettings {
         Self { build: self.build.or(base.build), settings: self.settings.laid_over(&base.settings) }
     }
 }
+
+/// Refuses routers that are processes of their own. Their program is the same whichever build starts it, also that of our
+/// own router, which is built from the checkout of the script.
+pub fn refuse_peers(experiment: &Experiment<Settings>) -> Result<(), ExperimentError> {
+    let of_variant = experiment.variants.iter().position(|variant| variant.set.load.peer.is_some());
+    let place = match of_variant {
+        Some(variant) => vec![PathStep::Key("variants"), PathStep::Item(variant), PathStep::Key("set")],
+        None if experiment.subject.load.peer.is_some() => vec![PathStep::Key("subject")],
+        None => return Ok(()),
+    };
+    let path = [place, vec![PathStep::Key("load"), PathStep::Key("peer")]].concat();
+    Err(experiment.refuse(&path, ROUTERS_THAT_ARE_THE_SAME.into()))
+}
+
+const ROUTERS_THAT_ARE_THE_SAME: &str = "--against would compare this program with itself, because both builds start the same \
+                                         one: run `fullview bench` without --against in a checkout of each commit, and \
+                                         compare the two results folders by `fullview compare`";
 
 /// The experiment that compares two builds: each variant of `experiment` is two, served by the build before and by this one,
 /// and the second is compared with the first.
@@ -115,6 +132,24 @@ analysis.baseline = "dxr"
         assert_eq!(pairs, [(1, 0), (3, 2)]);
         assert_eq!(experiment.variants[1].label, "radix (this build)");
         assert_eq!(experiment.variants[0].label, "radix (v1)");
+    }
+
+    #[test]
+    fn routers_that_are_processes_are_refused_where_they_stand() {
+        let refused = |text: &str| {
+            refuse_peers(&Experiment::parse("question.toml", text).unwrap())
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(refused(QUESTION), Ok(()));
+        let peer = "load.peer = { program = \"peers/fullview/run.sh\", inet = \"fullview_dir18_inet:32\" }";
+        let of_one = refused(&QUESTION.replace("set.router.algorithm = \"dxr\"", &format!("set.{peer}")));
+        let error = of_one.unwrap_err();
+        assert!(error.starts_with("question.toml:9:52: --against would compare"), "{error}");
+        let of_all = refused(&QUESTION.replace("traffic.flows = 7", peer)).unwrap_err();
+        assert!(
+            of_all.starts_with("question.toml:6:25: ") && of_all.contains("fullview compare"),
+            "{of_all}"
+        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod protocol;
 mod server;
 
 pub use bench::ServedBench;
-pub use build_settings::{BuildSettings, WhichBuild, against};
+pub use build_settings::{BuildSettings, WhichBuild, against, refuse_peers};
 pub use error::ServedError;
 pub use process::Program;
 pub use protocol::{Hello, ServedBuild};
