@@ -9,7 +9,7 @@ use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Verified};
 use fullview_plane::burst::Arena;
 use fullview_plane::forward::{Forwarder, Stage};
 
-use super::path::{ForwardPath, OfferedLoad, came_out_right, findings, last_stage};
+use super::path::{BedKey, ForwardPath, OfferedLoad, came_out_right, findings, last_stage};
 use crate::error::{BenchError, require};
 use crate::settings::LoopStage;
 use crate::subject::arms::{ArmPanel, PanelArm, PanelMember, turn};
@@ -43,7 +43,8 @@ pub(super) fn panel<A: BenchFamily, T>(
     let (frames, mut arena) = (frames::<A>(first)?, Arena::new(first.packets));
     let ports = configs.iter().map(LoadConfig::ports).max().unwrap_or(1);
     let bed = Rc::new(RefCell::new(Bed::new(&mut arena, &frames, ports)));
-    let mut arms = Arms { bed, frames: &frames, controls: Vec::new(), beds: Vec::new(), members: Vec::new() };
+    let mut arms =
+        Arms { bed, ports, frames: &frames, controls: Vec::new(), beds: Vec::new(), members: Vec::new() };
     for ((path, config), flows) in paths.into_iter().zip(&configs).zip(&flows) {
         arms.add(path, config, flows)?;
     }
@@ -54,18 +55,10 @@ pub(super) fn panel<A: BenchFamily, T>(
     Ok(work(panel))
 }
 
-/// What a control has in common with its members.
-#[derive(Clone, Copy, PartialEq)]
-struct BedKey {
-    flows: usize,
-    burst: usize,
-    check_one_in: u32,
-    pps: Option<f64>,
-}
-
 /// The arms of a panel while it is made.
 struct Arms<'p, A> {
     bed: SharedBed<'p>,
+    ports: usize,
     frames: &'p Frames<A>,
     controls: Vec<Box<dyn PanelArm + 'p>>,
     /// What each control has in common with its members.
@@ -91,12 +84,7 @@ impl<'p, A: BenchFamily> Arms<'p, A> {
 
     /// The control of a member with this configuration, made if there is none yet.
     fn control(&mut self, config: &'p LoadConfig, flows: &'p FlowSet<A>) -> Result<usize, LoadError> {
-        let key = BedKey {
-            flows: std::ptr::from_ref(flows).addr(),
-            burst: config.burst,
-            check_one_in: config.check_one_in.get(),
-            pps: config.pps,
-        };
+        let key = BedKey::of(config, flows, self.ports);
         if let Some(known) = self.beds.iter().position(|bed| *bed == key) {
             return Ok(known);
         }

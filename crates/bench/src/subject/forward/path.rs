@@ -10,6 +10,7 @@ use crate::error::{BenchError, check};
 use crate::settings::LoopStage;
 use crate::subject::family::BenchFamily;
 use crate::traffic::flow::FlowSet;
+use crate::traffic::frame::FrameSize;
 use crate::traffic::load::{LoadConfig, LoadResult};
 
 /// A router that is compiled, and the packets for it.
@@ -19,6 +20,27 @@ pub struct ForwardPath<A: BenchFamily> {
     pub router: Forwarder,
     pub through: Option<LoopStage>,
     pub events: Vec<String>,
+}
+
+/// What a control has in common with its members.
+#[derive(Clone, Copy, PartialEq)]
+pub struct BedKey {
+    flows: usize,
+    size: FrameSize,
+    burst: usize,
+    packets: usize,
+    check_one_in: u32,
+    pps: Option<f64>,
+    ports: usize,
+}
+
+impl BedKey {
+    /// The bed of a member with these packets, which leave by so many ports.
+    pub fn of<A>(config: &LoadConfig, flows: &FlowSet<A>, ports: usize) -> Self {
+        let LoadConfig { size, burst, packets, check_one_in, pps, .. } = *config;
+        let flows = std::ptr::from_ref(flows).addr();
+        BedKey { flows, size, burst, packets, check_one_in: check_one_in.get(), pps, ports }
+    }
 }
 
 pub fn last_stage(through: LoopStage) -> Stage {

@@ -8,7 +8,7 @@ use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Validity, Verifie
 use fullview_plane::forward::Stage;
 
 use super::one_core::StagedRouter;
-use super::path::{ForwardPath, came_out_right, findings, last_stage};
+use super::path::{BedKey, ForwardPath, came_out_right, findings, last_stage};
 use crate::error::BenchError;
 use crate::probe::RoundTrip;
 use crate::subject::arms::{ArmPanel, PanelArm, PanelMember};
@@ -27,19 +27,39 @@ pub(super) fn panel<A: BenchFamily>(
     paths: Vec<ForwardPath<A>>,
     cores: Cores,
 ) -> Result<ArmPanel<'static>, BenchError> {
-    // Whether the generator keeps up is asked of the largest load, whichever member was made first.
-    let load = |path: &&ForwardPath<A>| path.config.pps.unwrap_or(f64::INFINITY);
-    let largest = paths.iter().max_by(|a, b| load(a).total_cmp(&load(b))).ok_or(BenchError::NoMembers)?;
-    let control = TwoCoreControl {
-        cores,
-        before: cores.round_trip()?,
-        run: CountedRun { config: largest.config.clone(), flows: Arc::clone(&largest.flows), total: None },
-    };
+    let Beds { runs, of_members } = Beds::of(&paths);
+    let mut distance = Some(Distance { cores, before: cores.round_trip()? });
+    let control = |run| Box::new(TwoCoreControl { distance: distance.take(), run }) as Box<dyn PanelArm>;
+    let controls = runs.into_iter().map(control).collect();
     let paced = paths.iter().any(|path| path.config.pps.is_some());
-    let members = paths.into_iter().map(|path| Box::new(TwoCoreMember::of(path)) as Box<dyn PanelMember>);
-    let mut panel = ArmPanel::new(vec![Box::new(control)], members.collect(), false, TWO_CORE_LIMITS);
+    let member = |(path, control)| Box::new(TwoCoreMember::of(path, control)) as Box<dyn PanelMember>;
+    let members = paths.into_iter().zip(of_members).map(member).collect();
+    let mut panel = ArmPanel::new(controls, members, false, TWO_CORE_LIMITS);
     panel.paced = paced;
     Ok(panel)
+}
+
+/// The beds of a panel. Members with the same one share it.
+struct Beds<A: BenchFamily> {
+    runs: Vec<CountedRun<A>>,
+    /// The position of each member's.
+    of_members: Vec<usize>,
+}
+
+impl<A: BenchFamily> Beds<A> {
+    fn of(paths: &[ForwardPath<A>]) -> Self {
+        let (mut beds, mut known) = (Beds { runs: Vec::new(), of_members: Vec::new() }, Vec::new());
+        for ForwardPath { config, flows, .. } in paths {
+            let key = BedKey::of(config, flows, config.ports());
+            let bed = known.iter().position(|bed| *bed == key).unwrap_or(known.len());
+            if bed == known.len() {
+                known.push(key);
+                beds.runs.push(CountedRun::new(config.clone(), Arc::clone(flows)));
+            }
+            beds.of_members.push(bed);
+        }
+        beds
+    }
 }
 
 /// Runs of one router, and what they counted together.
@@ -50,6 +70,12 @@ struct CountedRun<A: BenchFamily> {
 }
 
 impl<A: BenchFamily> CountedRun<A> {
+    fn new(config: LoadConfig, flows: Arc<FlowSet<A>>) -> Self {
+        CountedRun { config, flows, total: None }
+    }
+
+    /// Core time that one of the two threads loses is not recorded: the other one goes on meanwhile with the packets in
+    /// flight, so that a rate over the rest of the time would be too high.
     fn slice<R: Router + Send>(
         &mut self,
         router: &mut R,
@@ -74,10 +100,29 @@ impl<A: BenchFamily> CountedRun<A> {
     }
 }
 
-/// The bed without a router.
-struct TwoCoreControl<A: BenchFamily> {
+/// How far the two cores are apart before and after a panel.
+struct Distance {
     cores: Cores,
     before: RoundTrip,
+}
+
+impl Distance {
+    /// A panel on distant cores does not count.
+    fn note(&self, found: &mut Findings) {
+        match self.cores.round_trip() {
+            Ok(after) => note_distance(found, [&self.before, &after]),
+            Err(error) => {
+                found.reasons.push(Validity::NoisyCores);
+                found.events.push(format!("the distance of the cores is not known: {error}"));
+            }
+        }
+    }
+}
+
+/// A bed without a router.
+struct TwoCoreControl<A: BenchFamily> {
+    /// The first control of a panel measures it for all.
+    distance: Option<Distance>,
     run: CountedRun<A>,
 }
 
@@ -86,19 +131,13 @@ impl<A: BenchFamily> PanelArm for TwoCoreControl<A> {
         Ok(self.run.slice(&mut Unrouted, lead_in, length)?)
     }
 
-    /// How far the two cores were apart before and after the panel; a panel on distant cores does not count.
+    /// A control that does not send what is due cannot offer this load to any router.
     fn findings(&mut self) -> Findings {
         let total = self.run.total();
         let behind = total.offered.is_some_and(|offered| (total.sent as f64) < 0.999 * offered as f64);
         let mut found = Findings::default();
         found.reasons.extend(behind.then_some(Validity::GeneratorLimited));
-        match self.cores.round_trip() {
-            Ok(after) => note_distance(&mut found, [&self.before, &after]),
-            Err(error) => {
-                found.reasons.push(Validity::NoisyCores);
-                found.events.push(format!("the distance of the cores is not known: {error}"));
-            }
-        }
+        self.distance.iter().for_each(|distance| distance.note(&mut found));
         found
     }
 }
@@ -118,14 +157,15 @@ fn note_distance(found: &mut Findings, round_trips: [&RoundTrip; 2]) {
 struct TwoCoreMember<A: BenchFamily> {
     run: CountedRun<A>,
     router: StagedRouter,
+    control: usize,
     events: Vec<String>,
 }
 
 impl<A: BenchFamily> TwoCoreMember<A> {
-    fn of(path: ForwardPath<A>) -> Self {
+    fn of(path: ForwardPath<A>, control: usize) -> Self {
         let ForwardPath { config, flows, router, through, events } = path;
         let router = StagedRouter { forwarder: router, through };
-        TwoCoreMember { run: CountedRun { config, flows, total: None }, router, events }
+        TwoCoreMember { run: CountedRun::new(config, flows), router, control, events }
     }
 }
 
@@ -148,11 +188,55 @@ impl<A: BenchFamily> PanelArm for TwoCoreMember<A> {
 
 impl<A: BenchFamily> PanelMember for TwoCoreMember<A> {
     fn control(&self) -> usize {
-        0
+        self.control
     }
 
     fn verify(&mut self) -> Result<Verified, SubjectError> {
         came_out_right(&self.run.flows, &self.router.verify(&self.run.config, &self.run.flows)?)?;
         Ok(Verified::Ready)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+    use crate::subject::forward::ForwardFactory;
+    use crate::subject::inputs::Inputs;
+
+    /// Paths with bursts of these lengths, whose threads may run on any core.
+    fn paths(bursts: &[usize]) -> Vec<ForwardPath<u32>> {
+        let (factory, mut inputs) = (ForwardFactory::new(Cores::observe().unwrap()), Inputs::new());
+        let path = |burst: &usize| {
+            let text = format!("table.source = \"two-routes\"\ntraffic.flows = 20\nload.burst = {burst}");
+            let settings: Settings = toml::from_str(&text).unwrap();
+            let mut path = factory.make::<u32>(&mut inputs, &settings, 1).unwrap();
+            path.config.placement = None;
+            path
+        };
+        bursts.iter().map(path).collect()
+    }
+
+    /// The members come in another order in each panel; their controls do not depend on it.
+    #[test]
+    fn members_with_other_bursts_have_a_control_each() {
+        for (bursts, of_members) in [([64, 8, 64], [0, 1, 0]), ([8, 64, 64], [0, 1, 1])] {
+            let mut beds = Beds::of(&paths(&bursts));
+            assert_eq!(beds.of_members, of_members);
+            let of_controls = beds.of_members.iter().map(|bed| beds.runs[*bed].config.burst);
+            assert!(of_controls.eq(bursts));
+            for run in &mut beds.runs {
+                let time = Duration::from_millis(2);
+                assert!(run.slice(&mut Unrouted, time, time).unwrap().time >= time);
+            }
+        }
+    }
+
+    #[test]
+    fn members_with_other_loads_or_memory_have_a_control_each() {
+        let mut paths = paths(&[64, 64, 64, 64]);
+        paths[1].config.pps = Some(1e6);
+        paths[2].config.packets = 512;
+        assert_eq!(Beds::of(&paths).of_members, [0, 1, 2, 0]);
     }
 }
