@@ -12,8 +12,9 @@ use tempfile::TempDir;
 
 /// A peer with the contestants `sound`, which is right everywhere, and `wrong`, which is wrong on one stream. It refuses
 /// `small`, and fails unless it has the inputs that `peers/README.md` specifies, and a process group that Ctrl-C does not
-/// reach. It looks up 12.5 million keys a second.
+/// reach. It looks up 12.5 million keys a second, and records the contestants of each start in `started`.
 const PEER: &str = r#"#!/bin/sh
+echo "$2" >>"${0%/*}/started"
 for folder; do :; done
 count() { wc -c <"$folder/$1"; }
 [ "$(wc -l <"$folder/table.txt")" -gt 100 ] || { echo "no table" >&2; exit 2; }
@@ -132,6 +133,27 @@ fn raw(folder: &Path, variant: &str) -> Vec<Vec<f64>> {
     let rates =
         |cell: &serde_json::Value| -> Vec<f64> { serde_json::from_value(cell["raw"].clone()).unwrap() };
     cells.map(|cell| rates(cell).iter().map(|rate| rate.round()).collect()).collect()
+}
+
+/// Otherwise the baseline and its copy are one structure in one place, which cannot differ.
+#[test]
+fn the_copy_of_a_baseline_that_is_a_peer_is_in_a_process_of_its_own() {
+    let folder = TempDir::new().unwrap();
+    experiment(folder.path(), &["sound", "wrong"]);
+    let (_, _, err) = run(folder.path(), &["bench", "peers.toml", "--out", "out"]);
+    let started = fs::read_to_string(folder.path().join("started")).unwrap();
+    let starts = |names: &str| started.lines().filter(|line| names_in_order(line) == names).count();
+    // A panel that does not count on a shared machine is made again.
+    let (with_others, alone) = (starts("sound:1,wrong:1"), starts("sound:1"));
+    assert!(with_others >= 6 && alone == with_others, "{started}{err}");
+    assert_eq!(started.lines().count(), with_others + alone, "{started}");
+}
+
+/// A list of contestants, whose order differs from panel to panel.
+fn names_in_order(list: &str) -> String {
+    let mut names: Vec<&str> = list.split(',').collect();
+    names.sort_unstable();
+    names.join(",")
 }
 
 #[test]

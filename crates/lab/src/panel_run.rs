@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::archive::{MeasuredPanel, SLICES_EXTENSION};
 use crate::calibration::{Calibration, Effort, calibrate, turn_of};
 use crate::error::{LabError, RunStep, SubjectError};
-use crate::experiment::{Experiment, Settings};
+use crate::experiment::{Experiment, Settings, Variant};
 use crate::host;
 use crate::observations::is_noisy;
 use crate::panel::{Arm, Bench, Findings, Panel, PanelError, Verified};
@@ -80,8 +80,9 @@ impl<S: Settings> PanelRun<'_, S> {
     /// The settings of every variant, and those of the baseline once more.
     fn members(&self) -> Vec<S> {
         let Experiment { variants, subject, .. } = self.experiment;
-        let copy = &variants[self.experiment.baseline()];
-        variants.iter().chain([copy]).map(|variant| variant.set.clone().over(subject)).collect()
+        let in_force = |variant: &Variant<S>| variant.set.clone().over(subject);
+        let copy = in_force(&variants[self.experiment.baseline()]).of_copy();
+        variants.iter().map(in_force).chain([copy]).collect()
     }
 
     fn measure(

@@ -37,15 +37,10 @@ impl ServedBench {
     /// One process for each build, and one for the copy of the baseline, so that the copy differs from the baseline by all
     /// that two processes of one build differ by.
     fn groups(&self, members: &[BuildSettings]) -> Vec<GroupPlan<'_>> {
-        let copy = copy_among(members);
-        let of_build = |build: WhichBuild, program| {
-            let served = |member: &usize| Some(*member) != copy && members[*member].build == Some(build);
-            GroupPlan { program, members: (0..members.len()).filter(served).collect() }
-        };
-        let [before, after] = [&self.before, &self.after];
-        let copy = GroupPlan { program: before, members: copy.into_iter().collect() };
-        let groups = [of_build(WhichBuild::Before, before), of_build(WhichBuild::After, after), copy];
-        groups.into_iter().filter(|group| !group.members.is_empty()).collect()
+        let programs = [&self.before, &self.after, &self.before];
+        let groups = programs.into_iter().zip(served_together(members));
+        let groups = groups.map(|(program, members)| GroupPlan { program, members });
+        groups.filter(|group| !group.members.is_empty()).collect()
     }
 
     fn start(
@@ -93,20 +88,22 @@ impl Bench<BuildSettings> for ServedBench {
     }
 }
 
+/// The positions of the members of the build before, of this build, and of the copy.
+fn served_together(members: &[BuildSettings]) -> [Vec<usize>; 3] {
+    let positions = |served: &dyn Fn(&BuildSettings) -> bool| {
+        (0..members.len()).filter(|member| served(&members[*member])).collect()
+    };
+    let of_build =
+        |build| positions(&move |member: &BuildSettings| !member.is_copy && member.build == Some(build));
+    [of_build(WhichBuild::Before), of_build(WhichBuild::After), positions(&|member| member.is_copy)]
+}
+
 /// The order in which the processes of a panel start and take their memory, another one in each panel: in one order for all,
 /// what the first process has that the last has not would count as a difference of the builds.
 fn start_order(groups: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..groups).collect();
     order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
     order
-}
-
-/// The copy of the baseline: the later one of two members of the build before with the same settings. Either of the two
-/// may be meant, because members come in a random order.
-fn copy_among(members: &[BuildSettings]) -> Option<usize> {
-    let before = |member: &BuildSettings| member.build == Some(WhichBuild::Before);
-    (0..members.len())
-        .find(|&member| before(&members[member]) && members[..member].contains(&members[member]))
 }
 
 /// The settings that are set. A build that does not know a setting yet is not asked for its absence.
@@ -127,22 +124,21 @@ fn remove_unset(value: &mut Value) {
 mod tests {
     use std::collections::BTreeSet;
 
+    use fullview_lab::Settings as _;
+
     use super::*;
     use crate::settings::Settings;
 
+    /// A variant may have the settings of the baseline, and stand before it or its copy.
     #[test]
-    fn the_copy_is_found_wherever_it_stands() {
-        let member = |build, flows: u32| BuildSettings {
-            build: Some(build),
-            settings: toml::from_str(&format!("traffic.flows = {flows}")).unwrap(),
-        };
-        let [baseline, other] = [1, 2].map(|flows| member(WhichBuild::Before, flows));
-        let after = member(WhichBuild::After, 1);
-        let [first, second] =
-            [[&baseline, &after, &baseline, &other, &after], [&other, &after, &after, &baseline, &baseline]];
-        assert_eq!(copy_among(&first.map(Clone::clone)), Some(2));
-        assert_eq!(copy_among(&second.map(Clone::clone)), Some(4));
-        assert_eq!(copy_among(&[baseline, after, other]), None);
+    fn the_copy_has_a_process_of_its_own_also_beside_variants_with_its_settings() {
+        let [before, after] = [WhichBuild::Before, WhichBuild::After]
+            .map(|build| BuildSettings { build: Some(build), ..BuildSettings::default() });
+        let copy = before.clone().of_copy();
+        let members = [&before, &after, &copy, &before, &after].map(Clone::clone);
+        assert_eq!(served_together(&members), [vec![0, 3], vec![1, 4], vec![2]]);
+        let members = [&copy, &before, &before, &after].map(Clone::clone);
+        assert_eq!(served_together(&members), [vec![1, 2], vec![3], vec![0]]);
     }
 
     #[test]
@@ -157,7 +153,7 @@ mod tests {
     fn only_what_is_set_is_sent() {
         let text = "traffic.flows = 7\nrouter.algorithm = [\"dxr\", \"btree6\"]";
         let settings: Settings = toml::from_str(text).unwrap();
-        let sent = written(&BuildSettings { build: Some(WhichBuild::After), settings: settings.clone() });
+        let sent = written(&BuildSettings { settings: settings.clone(), ..BuildSettings::default() });
         assert_eq!(sent.to_string(), r#"{"router":{"algorithm":["dxr","btree6"]},"traffic":{"flows":7}}"#);
         assert_eq!(serde_json::from_value::<Settings>(sent).unwrap(), settings);
     }

@@ -21,6 +21,8 @@ pub enum WhichBuild {
 pub struct BuildSettings {
     pub build: Option<WhichBuild>,
     pub settings: Settings,
+    /// Whether they are those of the hidden copy of the baseline, which no file says.
+    pub is_copy: bool,
 }
 
 #[derive(Serialize)]
@@ -44,13 +46,18 @@ impl<'de> Deserialize<'de> for BuildSettings {
         let build =
             table.remove("build").map(WhichBuild::deserialize).transpose().map_err(D::Error::custom)?;
         let settings = Settings::deserialize(table).map_err(D::Error::custom)?;
-        Ok(Self { build, settings })
+        Ok(Self { build, settings, is_copy: false })
     }
 }
 
 impl fullview_lab::Settings for BuildSettings {
     fn over(self, base: &Self) -> Self {
-        Self { build: self.build.or(base.build), settings: self.settings.laid_over(&base.settings) }
+        let build = self.build.or(base.build);
+        Self { build, settings: self.settings.laid_over(&base.settings), is_copy: self.is_copy }
+    }
+
+    fn of_copy(self) -> Self {
+        Self { is_copy: true, ..self }
     }
 }
 
@@ -74,7 +81,7 @@ const ROUTERS_THAT_ARE_THE_SAME: &str = "--against would compare this program wi
 /// The experiment that compares two builds: each variant of `experiment` is two, served by the build before and by this one,
 /// and the second is compared with the first.
 pub fn against(experiment: &Experiment<Settings>, before: &str) -> Experiment<BuildSettings> {
-    let subject = BuildSettings { build: None, settings: experiment.subject.clone() };
+    let subject = BuildSettings { settings: experiment.subject.clone(), ..BuildSettings::default() };
     let variants = experiment.variants.iter().flat_map(|variant| both(variant, before)).collect();
     let mut both = experiment.with_settings(subject, variants);
     both.title = format!("{}: this build against {before}", experiment.title);
@@ -92,7 +99,7 @@ fn both(variant: &Variant<Settings>, before: &str) -> [Variant<BuildSettings>; 2
         name: name_of(&variant.name, build),
         label: format!("{} ({label})", variant.label),
         model_of: variant.model_of.clone(),
-        set: BuildSettings { build: Some(build), settings: variant.set.clone() },
+        set: BuildSettings { build: Some(build), settings: variant.set.clone(), is_copy: false },
     })
 }
 

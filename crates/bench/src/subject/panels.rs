@@ -107,7 +107,7 @@ fn lookup_panel<A: BenchFamily>(
         }
         members.push(match &stream.settings.lookup.peer {
             None => Box::new(lookup.make::<A>(inputs, &stream.settings, seed, control).map_err(failed)?),
-            Some(peer) => Box::new(running.lookup::<A>(stream, peer, control).map_err(failed)?),
+            Some(peer) => Box::new(running.lookup::<A>(member, stream, peer, control).map_err(failed)?),
         });
     }
     let controls = controls.into_iter().map(|(_, control)| control).collect();

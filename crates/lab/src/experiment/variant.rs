@@ -7,6 +7,12 @@ use serde::{Deserialize, Serialize};
 pub trait Settings: DeserializeOwned + Serialize + Clone + Default {
     /// Merges these settings with `base`: a field set here takes precedence over the same field of `base`.
     fn over(self, base: &Self) -> Self;
+
+    /// The same settings for the hidden copy of the baseline, which a bench may have to tell from a variant with equal
+    /// settings. Most do not.
+    fn of_copy(self) -> Self {
+        self
+    }
 }
 
 /// One of the variants that an experiment compares.

@@ -5,7 +5,7 @@
 //! `peers/bed`, one process each. A contestant that answered wrongly or could not hold the table is not timed.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -83,34 +83,25 @@ impl Peers {
         Ok(())
     }
 
-    /// Starts the programs that look up for members of this panel, each with the contestants of all its members.
+    /// Starts the programs that look up for members of this panel.
     pub fn lookups<A: BenchFamily>(
         &self,
         inputs: &mut Inputs,
         streams: &[FamilyStream],
         seed: u64,
     ) -> Result<PeerLookups, BenchError> {
-        let mut programs: Vec<(&Path, Vec<String>)> = Vec::new();
-        for peer in streams.iter().filter_map(|stream| stream.settings.lookup.peer.as_ref()) {
-            let name = named_contestant::<A>(peer)?;
-            match programs.iter_mut().find(|(program, _)| *program == peer.program) {
-                Some((_, names)) if names.contains(&name) => {}
-                Some((_, names)) => names.push(name),
-                None => programs.push((&peer.program, vec![name])),
+        let Plan { processes, of_members } = Plan::of::<A>(streams)?;
+        let mut running = Vec::new();
+        if let Some(first) = streams.first().filter(|_| !processes.is_empty()) {
+            let keys = inputs.keys::<A>(&first.settings, seed)?;
+            let files = Rc::new(files(inputs, first, &*keys)?);
+            let place = PeerPlace { core: self.cores.pin_one()?, ..PeerPlace::default() };
+            for PlannedProcess { program, names } in processes {
+                let process = Process::start(program, &names, Rc::clone(&files), place)?;
+                running.push(Rc::new(RefCell::new(process)));
             }
         }
-        let mut running = Vec::new();
-        let Some(first) = streams.first().filter(|_| !programs.is_empty()) else {
-            return Ok(PeerLookups { running });
-        };
-        let keys = inputs.keys::<A>(&first.settings, seed)?;
-        let files = Rc::new(files(inputs, first, &*keys)?);
-        let place = PeerPlace { core: self.cores.pin_one()?, ..PeerPlace::default() };
-        for (program, names) in programs {
-            let process = Process::start(program, &names, Rc::clone(&files), place)?;
-            running.push((program.to_owned(), Rc::new(RefCell::new(process))));
-        }
-        Ok(PeerLookups { running })
+        Ok(PeerLookups { running, of_members })
     }
 
     /// A panel of routers, each with the bed of its process as control. An error comes with the member that it concerns.
@@ -169,21 +160,64 @@ impl Peers {
     }
 }
 
+/// The processes that look up for the members of a panel.
+struct Plan<'a> {
+    processes: Vec<PlannedProcess<'a>>,
+    /// The position of each member's; `None` for our own algorithms.
+    of_members: Vec<Option<usize>>,
+}
+
+struct PlannedProcess<'a> {
+    program: &'a Path,
+    /// Its contestants.
+    names: Vec<String>,
+}
+
+impl<'a> Plan<'a> {
+    /// A program serves its contestants by one process. A contestant that another member has as well, as the copy of the
+    /// baseline has that of the baseline, is made once more by another process, so that both differ in their memory.
+    fn of<A: BenchFamily>(streams: &'a [FamilyStream]) -> Result<Self, BenchError> {
+        let mut plan = Plan { processes: Vec::new(), of_members: Vec::new() };
+        for stream in streams {
+            let process = match &stream.settings.lookup.peer {
+                Some(peer) => Some(plan.add(&peer.program, named_contestant::<A>(peer)?)),
+                None => None,
+            };
+            plan.of_members.push(process);
+        }
+        Ok(plan)
+    }
+
+    /// The position of the process that makes this contestant for one member more.
+    fn add(&mut self, program: &'a Path, name: String) -> usize {
+        let has_room =
+            |process: &PlannedProcess<'_>| process.program == program && !process.names.contains(&name);
+        let position = self.processes.iter().position(has_room).unwrap_or(self.processes.len());
+        match self.processes.get_mut(position) {
+            Some(process) => process.names.push(name),
+            None => self.processes.push(PlannedProcess { program, names: vec![name] }),
+        }
+        position
+    }
+}
+
 /// The programs of a panel that look up.
 pub struct PeerLookups {
-    running: Vec<(PathBuf, Rc<RefCell<Process>>)>,
+    running: Vec<Rc<RefCell<Process>>>,
+    of_members: Vec<Option<usize>>,
 }
 
 impl PeerLookups {
-    /// A contestant's lookups.
+    /// The lookups of a member by its contestant.
     pub fn lookup<A: BenchFamily>(
         &self,
+        member: usize,
         stream: &FamilyStream,
         peer: &Peer,
         control: usize,
     ) -> Result<PeerLookup, BenchError> {
-        let known = self.running.iter().find(|(program, _)| *program == peer.program);
-        let (_, process) = known.ok_or(PeerError::Ended)?;
+        let process = self.of_members[member].and_then(|position| self.running.get(position));
+        let process = process.ok_or(PeerError::Ended)?;
         Ok(PeerLookup { contestant: contestant::<A>(process, stream, named_contestant::<A>(peer)?), control })
     }
 }
@@ -222,4 +256,35 @@ fn name_of_bed<A: BenchFamily>(router: &str) -> String {
 fn named_contestant<A: BenchFamily>(peer: &Peer) -> Result<String, BenchError> {
     let missing = || BadInput(format!("{}: names no contestant for {}", peer.program.display(), A::FAMILY));
     Ok(A::contestant(peer).ok_or_else(missing)?.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn looked_up_by(peer: Option<[&str; 2]>) -> FamilyStream {
+        let peer = peer.map_or(String::new(), |[program, name]| {
+            format!("lookup.peer = {{ program = \"{program}\", inet = \"{name}\" }}")
+        });
+        let settings = toml::from_str(&format!("kind = \"lookup\"\n{peer}")).unwrap();
+        FamilyStream::of(&settings, "inet").unwrap()
+    }
+
+    /// The baseline and its copy would be one structure in one place, and could not differ.
+    #[test]
+    fn a_contestant_of_several_members_is_made_by_a_process_for_each() {
+        let members = [
+            Some(["dpdk.sh", "fib:32"]),
+            None,
+            Some(["dpdk.sh", "lpm:32"]),
+            Some(["go.sh", "bart:1"]),
+            Some(["dpdk.sh", "fib:32"]),
+            Some(["dpdk.sh", "fib:32"]),
+        ];
+        let streams = members.map(looked_up_by);
+        let Plan { processes, of_members } = Plan::of::<u32>(&streams).unwrap();
+        assert_eq!(of_members, [Some(0), None, Some(0), Some(1), Some(2), Some(3)]);
+        let names: Vec<String> = processes.iter().map(|process| process.names.join(",")).collect();
+        assert_eq!(names, ["fib:32,lpm:32", "bart:1", "fib:32", "fib:32"]);
+    }
 }
