@@ -162,6 +162,11 @@ impl Side {
         }
     }
 
+    /// Microseconds of the slices of a family's last panel. All panels of a campaign have those that its first one found.
+    fn slice_us(&self, family: usize) -> Option<f64> {
+        self.campaign.records_of(family).last().map(|record| record.turns.slice_us)
+    }
+
     fn family(&self, name: &str) -> Option<usize> {
         self.experiment().families.iter().position(|family| family.name == name)
     }
@@ -377,7 +382,26 @@ impl Pair<'_> {
             .then(|| "both are debug builds: their rates mean nothing".to_owned());
         let longer = (before.experiment.window != after.experiment.window)
             .then(|| "their panels have other windows: [window] differs".to_owned());
-        always.into_iter().chain(machine).chain(conditions).chain(longer).chain(debug).collect()
+        let windows = longer.into_iter().chain(self.turns());
+        always.into_iter().chain(machine).chain(conditions).chain(windows).chain(debug).collect()
+    }
+
+    /// The families whose turns have other lengths, each a sentence. A calibration may find another length each time.
+    fn turns(&self) -> Vec<String> {
+        let families: BTreeSet<(usize, usize)> =
+            self.positions().iter().map(|(was, now)| (was.family, now.family)).collect();
+        let differs = |(was, now): (usize, usize)| {
+            let [then, now_found] = [self.before.slice_us(was)?, self.after.slice_us(now)?];
+            let title = &self.after.experiment().families[now].title;
+            (then != now_found).then(|| {
+                format!(
+                    "{title}: the turns of one campaign are longer, with slices of {then:.0} µs before and \
+                     {now_found:.0} µs after: what the turns of the others cost a variant beyond its control counts as a \
+                     difference. Measure both with one window.slice_ms"
+                )
+            })
+        };
+        families.into_iter().filter_map(differs).collect()
     }
 
     /// Says of which campaign it is not known whether it can be trusted, in the families of the cells that are judged.

@@ -251,6 +251,28 @@ fn campaigns_of_other_questions_are_refused_with_the_difference() {
     assert!(reasons(EXPERIMENT, &names).contains("no variant and family of the same names"));
 }
 
+/// Both calibrated, and found other lengths.
+#[test]
+fn turns_of_other_lengths_are_named_with_their_family() {
+    let dir = tempfile::tempdir().unwrap();
+    let bench = &mut SimulatedBench { speed: 1.0, block_noise: QUIET };
+    let [before, after] = ["before", "after"].map(|folder| dir.path().join(folder));
+    measure(&parse(EXPERIMENT), bench, &before);
+    measure(&parse(EXPERIMENT), bench, &after);
+    let turns = || compare(&before, &after).unwrap().weaker.into_iter().filter(|why| why.contains("turns"));
+    assert_eq!(turns().count(), 0);
+    let panels = after.join("panels.jsonl");
+    let longer = |line: &str| match line.contains(r#""family":"inet6""#) {
+        true => line.replace(r#""slice_us":1000.0"#, r#""slice_us":8000.0"#),
+        false => line.to_owned(),
+    };
+    let text: String =
+        std::fs::read_to_string(&panels).unwrap().lines().map(|line| longer(line) + "\n").collect();
+    std::fs::write(&panels, text).unwrap();
+    let [other] = &turns().collect::<Vec<_>>()[..] else { panic!("{:?}", turns().collect::<Vec<_>>()) };
+    assert!(other.starts_with("IPv6: ") && other.contains("1000 µs before and 8000 µs after"), "{other}");
+}
+
 /// The settings name the same file, and the digest shows that its routes are others.
 #[test]
 fn conditions_that_differ_are_named_except_the_folders_of_files() {
