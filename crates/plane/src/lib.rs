@@ -31,7 +31,6 @@ pub mod policy;
 pub mod port;
 mod port_losses;
 pub mod program_verdict;
-#[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod report_time;
 pub mod sample;
 pub mod sample_backlog;

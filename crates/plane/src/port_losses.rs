@@ -11,6 +11,8 @@ pub struct PortLosses {
     pub several: u64,
     /// Received frames with a checksum or tag outside of the frame.
     pub damaged: u64,
+    /// Received frames that waited for more than a second, because the router was stopped or had no core.
+    pub stale: u64,
     /// Frames that the port can never send: too short, too long, or of another packet memory.
     pub unsendable: u64,
     /// Frames that the kernel dropped before the driver: an egress rule or a full queue, which count them too.
@@ -20,11 +22,12 @@ pub struct PortLosses {
 impl PortLosses {
     /// The reasons with a count above zero.
     pub(crate) fn by_reason(self) -> impl Iterator<Item = (Reason, u64)> {
-        let PortLosses { too_long, several, damaged, unsendable, dropped } = self;
+        let PortLosses { too_long, several, damaged, stale, unsendable, dropped } = self;
         let counts = [
             (Reason::FrameTooLong, too_long),
             (Reason::SeveralPackets, several),
             (Reason::FrameDamaged, damaged),
+            (Reason::Stale, stale),
             (Reason::Unsendable, unsendable),
             (Reason::DroppedByKernel, dropped),
         ];

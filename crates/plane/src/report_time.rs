@@ -18,8 +18,23 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(1);
 impl ReportTime {
     /// The present time.
     pub fn now() -> ReportTime {
-        let now = clock_gettime(ClockId::Monotonic);
+        ReportTime::read(ClockId::Monotonic)
+    }
+
+    /// The present time by the coarse clock, which is cheap to read and lags behind by a tick.
+    pub fn coarse() -> ReportTime {
+        ReportTime::read(ClockId::MonotonicCoarse)
+    }
+
+    fn read(clock: ClockId) -> ReportTime {
+        let now = clock_gettime(clock);
         ReportTime(Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32))
+    }
+
+    /// Whether a thread that reported at this time, and then not before `now`, was silent for so long that programs in the kernel
+    /// no longer count on it.
+    pub fn is_silence_until(self, now: ReportTime) -> bool {
+        now.0.saturating_sub(self.0) > LONGEST_SILENCE
     }
 
     /// The time in nanoseconds.
@@ -29,6 +44,7 @@ impl ReportTime {
 
     /// The time as a word of an engine's generation; 0 would mean that there are no reports. The word overflows after 52
     /// days, and the program uses differences.
+    #[cfg(all(feature = "bpf", target_os = "linux"))]
     pub(crate) fn ticks(self) -> u32 {
         ((self.0.as_nanos() >> 20) as u32).max(1)
     }
@@ -59,8 +75,7 @@ impl ReportClock {
 
     fn end_turn_at(&mut self, now: ReportTime, has_all: bool) -> ReportTime {
         let before = std::mem::replace(&mut self.ended, now);
-        let was_silent = now.0.saturating_sub(before.0) > LONGEST_SILENCE;
-        self.is_behind = was_silent || self.is_behind && !has_all;
+        self.is_behind = before.is_silence_until(now) || self.is_behind && !has_all;
         if !self.is_behind {
             self.reported = before;
         }

@@ -159,6 +159,8 @@ counters! {
         SeveralPackets = "several_packets",
         /// The checksum or the tag that the kernel left to finish lies outside of the frame that a port received.
         FrameDamaged = "frame_damaged",
+        /// It waited at the port that received it for more than a second: the router was stopped or had no core.
+        Stale = "stale",
         /// The egress port can never send it, mostly because of its length.
         Unsendable = "unsendable",
         /// The kernel dropped it behind the egress port: an egress rule, or a full queue.

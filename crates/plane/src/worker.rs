@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::burst::{BURST, Burst, Packet};
 use crate::forward::{BurstFilter, FilterServer, Forwarder, RedirectCandidate};
-use crate::port::{Port, PortError};
+use crate::port::{Port, PortError, PortLosses};
+use crate::report_time::ReportTime;
 use crate::view::View;
 use pool::SlotPool;
 pub use published::{PublishedCounters, WorkerCounters};
@@ -101,6 +102,8 @@ pub struct Worker<'a, P, S, W> {
     pool: SlotPool<'a>,
     published: Arc<PublishedCounters>,
     counters: WorkerCounters,
+    /// When the last round began.
+    began: ReportTime,
     /// Rounds since the last [`Self::catch_up`].
     rounds_since_catch_up: u32,
 }
@@ -129,6 +132,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             unsent: Burst::new(),
             published: Arc::default(),
             counters: WorkerCounters::default(),
+            began: ReportTime::coarse(),
             rounds_since_catch_up: 0,
         };
         worker.fill_ports();
@@ -188,7 +192,8 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     /// # Errors
     /// As [`Self::run`].
     pub fn round(&mut self) -> Result<usize, PortError> {
-        // First of all: packets that come after a change are judged by the new rules.
+        self.begin_round()?;
+        // Before all packets: those that come after a change are judged by the new rules.
         self.forwarder.change_rules();
         let mut received = 0;
         for number in 0..self.ports.len() {
@@ -207,6 +212,38 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         self.counters.idle_rounds += u64::from(received == 0);
         self.publish();
         Ok(received)
+    }
+
+    /// After a silence, frames that came in before or during it are not sent any more.
+    fn begin_round(&mut self) -> Result<(), PortError> {
+        let now = ReportTime::coarse();
+        let was_silent = std::mem::replace(&mut self.began, now).is_silence_until(now);
+        if was_silent { self.drop_undated() } else { Ok(()) }
+    }
+
+    /// Drops what waits at ports that do not know how old it is.
+    #[cold]
+    fn drop_undated(&mut self) -> Result<(), PortError> {
+        for number in 0..self.ports.len() {
+            let mut left = self.ports[number].as_mut().map_or(0, Port::undated);
+            while left > 0 {
+                let dropped = self.drop_received(number, left)?;
+                left = if dropped > 0 { left - dropped } else { 0 };
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops so many frames of a port, or as many as a burst holds.
+    fn drop_received(&mut self, number: usize, count: usize) -> Result<usize, PortError> {
+        let Some(port) = &mut self.ports[number] else { return Ok(0) };
+        unless_gone(port.receive(&mut self.burst, count.min(BURST)))?;
+        let dropped = self.burst.len();
+        self.pool.took(number, dropped);
+        self.pool.keep(&mut self.burst);
+        let stale = PortLosses { stale: dropped as u64, ..PortLosses::default() };
+        self.forwarder.count_losses(number as u16, stale);
+        Ok(dropped)
     }
 
     /// Publishes the counters without packets that wait to be sent: their port may still go down, and what is published never

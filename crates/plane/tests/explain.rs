@@ -357,8 +357,13 @@ fn the_explanation_equals_what_the_loop_does() {
 
 /// Whether ports drop frames for this reason, of which an explanation knows nothing.
 fn is_of_port(reason: Reason) -> bool {
-    use Reason::{DroppedByKernel, EgressFull, FrameDamaged, FrameTooLong, SeveralPackets, Unsendable};
-    matches!(reason, EgressFull | FrameTooLong | SeveralPackets | FrameDamaged | Unsendable | DroppedByKernel)
+    use Reason::{
+        DroppedByKernel, EgressFull, FrameDamaged, FrameTooLong, SeveralPackets, Stale, Unsendable,
+    };
+    matches!(
+        reason,
+        EgressFull | FrameTooLong | SeveralPackets | FrameDamaged | Stale | Unsendable | DroppedByKernel
+    )
 }
 
 fn plain(addresses: (u8, u8)) -> Choice {

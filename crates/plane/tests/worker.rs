@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
+use std::time::Duration;
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::burst::{Arena, BURST, Burst};
@@ -348,7 +349,7 @@ fn what_the_slow_path_sends_to_a_missing_port_is_not_counted() {
 
 #[test]
 fn frames_that_a_port_dropped_are_counted_at_its_interface() {
-    let losses = PortLosses { too_long: 1, several: 2, damaged: 3, unsendable: 4, dropped: 5 };
+    let losses = PortLosses { too_long: 1, several: 2, damaged: 3, stale: 4, unsendable: 5, dropped: 6 };
     let port = source(1, 0, 0).map(|port| Source { losses, overruns: 0, ..port });
     let mut worker =
         Worker::new(forwarder(2), vec![source(0, 1, 0), port], std::iter::empty(), DropAll, Yield);
@@ -356,8 +357,28 @@ fn frames_that_a_port_dropped_are_counted_at_its_interface() {
     let counters = worker.published().counters();
     assert_eq!(counters.interface_drops[1], counters.drops);
     let reasons = counters.drop_reasons().map(|(reason, count)| (reason.name(), count));
-    let expected = ["frame_too_long", "several_packets", "frame_damaged", "unsendable", "dropped_by_kernel"];
+    let expected =
+        ["frame_too_long", "several_packets", "frame_damaged", "stale", "unsendable", "dropped_by_kernel"];
     assert_eq!(reasons.collect::<Vec<_>>(), expected.into_iter().zip(1..).collect::<Vec<_>>());
+}
+
+#[test]
+fn after_a_silence_frames_of_unknown_age_are_dropped_and_later_ones_are_sent() {
+    const OLD: usize = BURST + 3;
+    const NEW: usize = BURST + 5;
+    let mut arena = Arena::new(4 * BURST);
+    let port = source(0, 1, OLD + NEW).map(|port| Source { undated: OLD, ..port });
+    let mut worker = Worker::new(forwarder(2), vec![port, source(1, 0, 0)], arena.packets(), DropAll, Yield);
+    thread::sleep(Duration::from_millis(1100));
+    for _ in 0..2 {
+        worker.round().unwrap();
+    }
+    let counters = worker.published().counters();
+    assert_eq!(counters.interface_drops[0][Reason::Stale.index()], OLD as u64);
+    assert_eq!((counters.dropped(), counters.interfaces[1].sent.packets), (OLD as u64, NEW as u64));
+    let (ports, packets) = worker.into_parts();
+    let in_ports = ports.iter().flatten().map(|port| port.free.len() + port.sent.len());
+    assert_eq!(in_ports.sum::<usize>() + packets.len(), 4 * BURST);
 }
 
 /// A port that fills every slot with the same frame, and frees the slots it sends.
@@ -367,6 +388,8 @@ struct Source<'a> {
     free: Vec<&'a mut fullview_plane::burst::Slot>,
     sent: Vec<&'a mut fullview_plane::burst::Slot>,
     left: usize,
+    /// What [`Port::undated`] returns.
+    undated: usize,
     overruns: u64,
     /// The most packets that one call sends.
     room: usize,
@@ -432,6 +455,10 @@ impl<'a> Port<'a> for Source<'a> {
         std::mem::take(&mut self.losses)
     }
 
+    fn undated(&mut self) -> usize {
+        self.undated
+    }
+
     fn has_unsent(&mut self) -> bool {
         false
     }
@@ -445,6 +472,7 @@ fn source<'a>(number: u16, to: u8, left: usize) -> Option<Source<'a>> {
         free: Vec::new(),
         sent: Vec::new(),
         left,
+        undated: 0,
         overruns: number.into(),
         room: usize::MAX,
         losses: PortLosses::default(),

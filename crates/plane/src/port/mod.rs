@@ -12,6 +12,8 @@ pub use crate::port_losses::PortLosses;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod classify;
 #[cfg(target_os = "linux")]
+mod frame_clock;
+#[cfg(target_os = "linux")]
 pub mod link;
 #[cfg(target_os = "linux")]
 pub mod memif;
@@ -75,6 +77,12 @@ pub trait Port<'a> {
 
     /// Frames that the port dropped since the last call.
     fn losses(&mut self) -> PortLosses;
+
+    /// Frames that wait to be received, of which the port does not know when they came in. Other ports leave old ones out
+    /// themselves, or have none.
+    fn undated(&mut self) -> usize {
+        0
+    }
 
     /// Whether packets wait in the port to be sent. They are lost when the port is closed.
     fn has_unsent(&mut self) -> bool;

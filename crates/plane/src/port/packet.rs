@@ -4,12 +4,14 @@
 //! also receives and forwards the frame itself, unless the classifier prevents that.
 //!
 //! The port completes frames that never passed a network card: it inserts a VLAN tag that the kernel keeps beside the frame,
-//! and finishes a partial checksum. It does not receive several packets in one frame (GRO, GSO).
+//! and finishes a partial checksum. It does not receive several packets in one frame (GRO, GSO), nor frames that have waited in
+//! the ring for more than a second.
 
 use std::ffi::c_int;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::{io, iter};
 
+use super::frame_clock::FrameClock;
 use super::link::Link;
 use super::offload::{VirtioNetHeader, VlanTag};
 use super::packet_end::packet_end;
@@ -204,8 +206,12 @@ pub(super) fn address(link: &Link, protocol: u16) -> libc::sockaddr_ll {
 
 /// Copies a frame into a slot and completes it; `false` if the frame cannot be received.
 #[inline]
-fn take(frame: &FilledFrame<'_>, slot: &mut Slot, losses: &mut PortLosses) -> bool {
+fn take(frame: &FilledFrame<'_>, now: FrameClock, slot: &mut Slot, losses: &mut PortLosses) -> bool {
     let header = &frame.header;
+    if now.is_stale(header) {
+        losses.stale += 1;
+        return false;
+    }
     let Some(offload) = frame.virtio_header().map(VirtioNetHeader) else {
         losses.damaged += 1;
         return false;
@@ -243,7 +249,7 @@ fn without_trailer(frame: &[u8]) -> Option<&[u8]> {
 
 impl<'a> Port<'a> for PacketPort<'a> {
     fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError> {
-        let (wanted, before) = (limit.min(burst.room()), burst.len());
+        let (wanted, before, now) = (limit.min(burst.room()), burst.len(), FrameClock::read());
         for seen in 0..wanted {
             let (Some(frame), Some(slot)) = (self.ring.peek(), self.slots.next()) else {
                 if seen == 0 {
@@ -252,7 +258,7 @@ impl<'a> Port<'a> for PacketPort<'a> {
                 break;
             };
             slot.port = self.number;
-            let taken = take(&frame, slot, &mut self.losses);
+            let taken = take(&frame, now, slot, &mut self.losses);
             self.ring.give_back();
             if taken {
                 self.slots.fill(burst);

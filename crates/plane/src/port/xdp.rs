@@ -415,6 +415,10 @@ impl Port<'static> for XdpPort {
         std::mem::take(&mut self.losses)
     }
 
+    fn undated(&mut self) -> usize {
+        self.rings.receive.waiting()
+    }
+
     fn has_unsent(&mut self) -> bool {
         !self.rings.send.is_drained()
     }

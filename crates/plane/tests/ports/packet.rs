@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fullview_plane::burst::{Arena, BURST, Burst, FRAME_CAPACITY};
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
-use fullview_plane::port::{Port, PortError};
+use fullview_plane::port::{Port, PortError, PortLosses};
 use fullview_plane::wire::checksum::Sum;
 use fullview_testnet::current::{cable, command, ip, wait_until_up};
 use fullview_testnet::in_namespace;
@@ -84,6 +84,26 @@ fn frames_longer_than_a_slot_are_counted_and_left_out() {
         let received = receive(&mut right, &mut pool, 1);
         assert_eq!(received[0].len(), FRAME_CAPACITY);
         assert_eq!(right.losses().too_long, 3);
+    });
+}
+
+/// A router that was stopped does not send them afterwards.
+#[test]
+fn frames_that_waited_for_more_than_a_second_are_counted_and_left_out() {
+    in_namespace(|| {
+        cable("left", "right", FRAME_CAPACITY);
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let (mut left, mut right) = (open(0, "left"), open(1, "right"));
+        let mut burst = pool.take(3);
+        burst.iter_mut().for_each(|slot| assert!(slot.set_frame(&frame(1, 60))));
+        send(&mut left, &mut burst);
+        left.reclaim(&mut burst);
+        pool.give(&mut burst);
+        thread::sleep(Duration::from_millis(1100));
+        let frames = [frame(2, 60), frame(3, 60)];
+        assert_eq!(carry(&mut left, &mut right, &mut pool, &frames), frames);
+        assert_eq!(right.losses(), PortLosses { stale: 3, ..PortLosses::default() });
     });
 }
 

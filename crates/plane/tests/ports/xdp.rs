@@ -7,11 +7,13 @@ use fullview_plane::port::umem::Umem;
 use fullview_plane::port::xdp::{BusyPoll, CopyMode, CopyPolicy, XdpOptions, XdpPort};
 use fullview_plane::port::{Port, PortError};
 use fullview_testnet::current::{cable, ip, keep_tags, wait_until_up};
-use fullview_testnet::in_namespace;
+use fullview_testnet::{eventually, in_namespace};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::classify::{answers, cases, classifier, open, routing_kernel};
-use crate::conformance::{Pool, carries_everything_in_order, carry, error_of, frame, keeps_tags, send};
+use crate::conformance::{
+    Pool, carries_everything_in_order, carry, error_of, frame, keeps_tags, receive, send,
+};
 
 /// More packets than all ports of a test hold.
 const SLOTS: usize = 3000;
@@ -96,6 +98,22 @@ fn frames_received_before_the_link_went_down_come_before_the_error() {
         ip("link set dev right down");
         assert_eq!((right.receive(&mut burst, BURST).unwrap(), burst[0].frame()), (1, &frame(1, 60)[..]));
         error_of(&mut right, |error| matches!(error, PortError::Down { .. }));
+    });
+}
+
+#[test]
+fn a_port_counts_the_frames_that_wait() {
+    in_namespace(|| {
+        let (umem, packets) = Umem::new(SLOTS);
+        let mut pool = Pool::of(packets);
+        let (_classifier, [mut left, mut right]) = bench(&umem, XdpOptions::default());
+        right.recycle(&mut pool.take(BURST));
+        let mut burst = pool.take(3);
+        burst.iter_mut().for_each(|packet| assert!(packet.set_frame(&frame(1, 60))));
+        send(&mut left, &mut burst);
+        assert!(eventually(|| right.undated() == 3));
+        assert_eq!(receive(&mut right, &mut pool, 2).len(), 2);
+        assert_eq!(right.undated(), 1);
     });
 }
 

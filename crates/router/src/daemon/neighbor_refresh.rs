@@ -167,6 +167,10 @@ impl Port<'static> for TrackingPort {
         self.port.losses()
     }
 
+    fn undated(&mut self) -> usize {
+        self.port.undated()
+    }
+
     fn has_unsent(&mut self) -> bool {
         self.port.has_unsent()
     }

@@ -98,6 +98,10 @@ impl Port<'static> for AnyPort {
         self.inner_mut().losses()
     }
 
+    fn undated(&mut self) -> usize {
+        self.inner_mut().undated()
+    }
+
     fn has_unsent(&mut self) -> bool {
         self.inner_mut().has_unsent()
     }

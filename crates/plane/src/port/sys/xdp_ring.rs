@@ -100,6 +100,12 @@ impl<T: Plain> XdpRing<T> {
         self.room(self.size as usize) == self.size as usize
     }
 
+    /// Of a ring that this side reads: how many items wait.
+    pub fn waiting(&mut self) -> usize {
+        self.theirs = acquire(self.map.word(self.offsets.producer as usize));
+        self.theirs.wrapping_sub(self.mine) as usize
+    }
+
     /// Of a ring that this side reads: the next item.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
