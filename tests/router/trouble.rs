@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use fullview_router::mirror::Mirror;
 use fullview_table::Prefix;
+#[cfg(feature = "bpf")]
+use fullview_testnet::StoppedThread;
 use fullview_testnet::{Node, cable, eventually, may_run};
 
 use crate::bird::Bird;
@@ -494,6 +496,27 @@ fn the_kernel_forwards_while_workers_are_stopped() {
     assert!(eventually(reaches), "the kernel forwards");
     program.signal("CONT");
     assert!(eventually(reaches));
+    let (code, said) = program.end("TERM");
+    assert_eq!(code, Some(0), "{said}");
+}
+
+/// The thread that reports to the program in the kernel goes on.
+#[cfg(feature = "bpf")]
+#[test]
+fn the_kernel_forwards_while_one_worker_hangs() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = Lab::new();
+    let mut program = lab.forward(&["--engine", "threads"]);
+    let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
+    assert!(eventually(|| arrive_once(&lab, &left, &right)), "{}", program.output());
+    let worker = StoppedThread::of(program.id(), "worker");
+    assert!(reaches(&left, &right, "10.0.2.2:9"), "the kernel forwards");
+    program.wait_for("a worker has begun no round for a second");
+    drop(worker);
+    program.wait_for("all workers begin rounds again");
+    assert!(eventually(|| arrive_once(&lab, &left, &right)), "the worker forwards: {}", program.output());
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
 }

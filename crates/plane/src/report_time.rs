@@ -42,6 +42,11 @@ impl ReportTime {
         self.0.as_nanos() as u64
     }
 
+    /// The time of which [`Self::nanos`] are these nanoseconds.
+    pub(crate) fn from_nanos(nanos: u64) -> ReportTime {
+        ReportTime(Duration::from_nanos(nanos))
+    }
+
     /// The time as a word of an engine's generation; 0 would mean that there are no reports. The word overflows after 52
     /// days, and the program uses differences.
     #[cfg(all(feature = "bpf", target_os = "linux"))]

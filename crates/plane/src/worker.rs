@@ -136,6 +136,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             rounds_since_catch_up: 0,
         };
         worker.fill_ports();
+        worker.published.begin_round(worker.began);
         worker
     }
 
@@ -218,7 +219,11 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     fn begin_round(&mut self) -> Result<(), PortError> {
         let now = ReportTime::coarse();
         let was_silent = std::mem::replace(&mut self.began, now).is_silence_until(now);
-        if was_silent { self.drop_undated() } else { Ok(()) }
+        if was_silent {
+            self.drop_undated()?;
+        }
+        self.published.begin_round(now);
+        Ok(())
     }
 
     /// Drops what waits at ports that do not know how old it is.

@@ -27,6 +27,7 @@ use fullview_table::fib::registry::Registered;
 use fullview_table::fib::{Algorithm, Fib, linear::Linear};
 use fullview_table::group::{GroupView, Groups, Member};
 use fullview_table::{NextHop, NextHops, Rib, Target};
+use fullview_testnet::eventually;
 
 const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
 
@@ -58,6 +59,21 @@ fn frame(destination: [u8; 4], ttl: u8) -> Vec<u8> {
     packet.set_destination(u32::from_be_bytes(destination));
     packet.fill_checksum();
     bytes
+}
+
+#[test]
+fn a_worker_without_packets_begins_rounds() {
+    let (inside, _outside) = cables(1);
+    let mut worker = Worker::new(forwarder(1), inside, std::iter::empty(), DropAll, Yield);
+    let published = worker.published();
+    let first = published.round_began();
+    assert!(eventually(|| {
+        worker.round().unwrap();
+        published.round_began() > first
+    }));
+    let last = published.round_began();
+    thread::sleep(Duration::from_millis(20));
+    assert_eq!(published.round_began(), last, "no round has begun");
 }
 
 /// Returns every punted packet to its sender with exchanged addresses.

@@ -20,6 +20,8 @@ mod packet_socket;
 mod program;
 mod requirements;
 pub mod shared;
+#[cfg(target_os = "linux")]
+mod stopped_thread;
 mod wait;
 
 #[cfg(target_os = "linux")]
@@ -33,4 +35,6 @@ pub use program::Program;
 pub use requirements::{find, has, has_programs, in_ci};
 #[cfg(target_os = "linux")]
 pub use requirements::{may_load_programs, may_run};
+#[cfg(target_os = "linux")]
+pub use stopped_thread::StoppedThread;
 pub use wait::{ANSWER, eventually};

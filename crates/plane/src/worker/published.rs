@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::counters::{Counters, InterfaceCounters, Traffic};
+use crate::report_time::ReportTime;
 use crate::verdict::{Punt, Reason};
 
 /// Counters of a worker that are not packets of an interface.
@@ -32,6 +33,8 @@ pub struct PublishedCounters {
     punts: [AtomicU64; Punt::COUNT],
     rounds: AtomicU64,
     idle_rounds: AtomicU64,
+    /// When the last round began, in nanoseconds.
+    round_began: AtomicU64,
     /// How many interfaces there are.
     interfaces: AtomicU64,
     chunks: Box<[OnceLock<Box<InterfaceChunk>>]>,
@@ -55,6 +58,7 @@ impl Default for PublishedCounters {
             punts: std::array::from_fn(zero),
             rounds: zero(0),
             idle_rounds: zero(0),
+            round_began: zero(0),
             interfaces: zero(0),
             chunks: chunks.collect(),
         }
@@ -62,6 +66,16 @@ impl Default for PublishedCounters {
 }
 
 impl PublishedCounters {
+    /// Publishes that a round begins.
+    pub(super) fn begin_round(&self, now: ReportTime) {
+        store(&self.round_began, now.nanos());
+    }
+
+    /// When the last round began. A worker that sleeps for lack of packets begins rounds too.
+    pub fn round_began(&self) -> ReportTime {
+        ReportTime::from_nanos(self.round_began.load(Ordering::Relaxed))
+    }
+
     /// Publishes the counters. It allocates only when an interface appears for the first time.
     pub(super) fn publish(&self, counters: &Counters, worker: WorkerCounters) {
         store(&self.rounds, worker.rounds);

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use fullview_plane::counters::Counters;
+use fullview_plane::report_time::ReportTime;
 use fullview_plane::worker::PublishedCounters;
 
 use super::engine_choice::EngineInUse;
@@ -116,6 +117,11 @@ impl WorkerState {
         let began = Instant::now();
         sleep();
         self.asleep.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// When the worker's last round began, if it has begun.
+    pub fn round_began(&self) -> Option<ReportTime> {
+        self.published.get().map(|published| published.round_began())
     }
 
     pub fn snapshot(&self, number: usize) -> CountSnapshot {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fullview_plane::counters::Counters;
+use fullview_plane::report_time::ReportTime;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -16,6 +17,7 @@ use super::host_driver::HostDriver;
 use super::query_queue::QueryQueue;
 use super::state::{HandoverState, RouterState};
 use super::successor::Successor;
+use super::watchdog::Watchdog;
 use crate::events::EventKind;
 use crate::follow::Statistics;
 
@@ -55,6 +57,11 @@ pub trait DataPath<S>: HandOver {
     /// Brings the path up to date with the mirror, and hands to the source what the path needs from it.
     fn follow(&mut self, plane: &mut ControlPlane, source: &mut S) -> Result<(), DaemonError>;
 
+    /// When the last round of the worker began that has been silent for the longest time; `None` without workers.
+    fn oldest_round(&self) -> Option<ReportTime> {
+        None
+    }
+
     /// Ends forwarding; returns what was counted. If another process takes over, what it uses too stays.
     fn stop(self, successor: Option<Successor<'_>>) -> Result<RouterCounts, DaemonError>;
 }
@@ -79,11 +86,12 @@ pub struct Daemon<S, P> {
     pub path: P,
     pub queries: QueryQueue,
     handover: HandoverState,
+    watchdog: Watchdog,
 }
 
 impl<S, P> Daemon<S, P> {
     pub fn new(plane: ControlPlane, source: S, path: P, queries: QueryQueue) -> Daemon<S, P> {
-        Daemon { plane, source, path, queries, handover: HandoverState::None }
+        Daemon { plane, source, path, queries, handover: HandoverState::None, watchdog: Watchdog::default() }
     }
 }
 
@@ -96,6 +104,7 @@ impl<S: ControlSource, P: DataPath<S>> RunRouter for Daemon<S, P> {
             self.source.advance(&mut self.plane)?;
             self.serve();
             self.path.follow(&mut self.plane, &mut self.source)?;
+            self.watchdog.end_turn(self.path.oldest_round(), &self.plane);
         }
         let Daemon { plane, source, path, handover, .. } = *self;
         let successor = match handover {
@@ -111,7 +120,7 @@ impl<S: ControlSource, P: DataPath<S>> RunRouter for Daemon<S, P> {
 impl<S: ControlSource, P: DataPath<S>> Daemon<S, P> {
     /// Answers the queries that wait.
     fn serve(&mut self) {
-        let Daemon { plane, source, path, queries, handover } = self;
+        let Daemon { plane, source, path, queries, handover, .. } = self;
         let now = plane.now();
         let ControlPlane { mirror, algorithm, filter, .. } = plane;
         let statistics = source.statistics();

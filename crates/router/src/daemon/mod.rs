@@ -53,6 +53,7 @@ mod state;
 mod successor;
 mod wakeup;
 mod watch_hub;
+mod watchdog;
 mod worker_path;
 mod worker_thread;
 mod workers;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fullview_plane::kernel_flows::FlowMemory;
 use fullview_plane::noted_links::NotedLinks;
+use fullview_plane::report_time::ReportTime;
 use fullview_plane::view::ViewLinkFailures;
 
 use super::control_plane::ControlPlane;
@@ -121,6 +122,10 @@ impl DataPath<KernelSource> for WorkerPath {
         }
         self.filter.as_mut().map_or(Ok(()), |filter| filter.follow(plane))?;
         self.follow_ports(plane)
+    }
+
+    fn oldest_round(&self) -> Option<ReportTime> {
+        self.workers.oldest_round()
     }
 
     /// A router that takes over puts its own fence in the place of this one.

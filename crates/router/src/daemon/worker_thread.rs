@@ -11,9 +11,10 @@ use fullview_plane::burst::Packet;
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::port::{Port, PortError};
+use fullview_plane::report_time::ReportTime;
 use fullview_plane::worker::{SlowPath, Wait, Worker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_setaffinity, set_name};
 
 use super::counts::{CountSnapshot, WorkerState};
 use super::error::DaemonError;
@@ -84,6 +85,11 @@ impl<S: SlowPath + Send + 'static> WorkerThread<S> {
         self.thread.is_finished()
     }
 
+    /// When the worker's last round began.
+    pub fn round_began(&self) -> Option<ReportTime> {
+        self.status.round_began()
+    }
+
     /// Asks the worker to end, without waiting for it.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -107,6 +113,8 @@ fn work<P: WorkerPort, S: SlowPath>(
     ready: &SyncSender<()>,
 ) -> EndedWorker<S> {
     let WorkerParts { forwarder, ports, packets, mut slow, core, wakeup } = parts;
+    // Tools such as `top -H` show the name; without it they show that of the program.
+    let _ = set_name(c"worker");
     core.into_iter().for_each(stay_on);
     let sleep = Sleep { status: Arc::clone(status), wakeup };
     let mut worker = Worker::new(forwarder, ports, packets.into_iter(), &mut slow, sleep);

@@ -13,6 +13,7 @@ use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::kernel_flows::{FlowMemory, PortProgram};
 use fullview_plane::noted_links::NotedLinks;
+use fullview_plane::report_time::ReportTime;
 use fullview_plane::verdict::{Punt, Verdict};
 use fullview_plane::wire::ethernet;
 use fullview_plane::wire::ethernet::EtherType;
@@ -145,7 +146,12 @@ impl KernelWorkers {
 
     /// Configures the kernel's classifier from the mirror's present state.
     pub fn follow(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
-        self.split.follow(mirror)
+        self.split.follow(mirror, self.oldest_round())
+    }
+
+    /// When the last round of the worker began that has been silent for the longest time; `None` while none runs.
+    pub fn oldest_round(&self) -> Option<ReportTime> {
+        self.running.iter().filter_map(|worker| worker.thread.round_began()).min()
     }
 
     /// Ends the workers, and starts others on these links, by port. Returns why none runs now, if an interface cannot be
@@ -175,7 +181,7 @@ impl KernelWorkers {
             ports.into_iter().map(|ports| self.start(ports, mirror, &numbers, cores.next())).collect();
         // The classifier takes frames from the kernel from here on, and not before: no frame is forwarded twice, and none is
         // lost between the two.
-        self.split.follow(mirror)?;
+        self.split.follow(mirror, self.oldest_round())?;
         Ok(None)
     }
 

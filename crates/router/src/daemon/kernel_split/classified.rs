@@ -13,7 +13,7 @@ use fullview_plane::port::classify::{Classifier, IngressKey, IngressSettings, Re
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
 use fullview_plane::port::reinject::ReinjectThread;
-use fullview_plane::report_time::ReportClock;
+use fullview_plane::report_time::{ReportClock, ReportTime};
 use fullview_plane::verdict::Verdict;
 use fullview_plane::view::View;
 
@@ -108,11 +108,13 @@ impl KernelSplit {
         self.flows.as_mut().map_or_else(Vec::new, |flows| flows.devices(ports))
     }
 
-    /// Configures the classifier with the router's present addresses and interfaces, and reports until when the mirror is
-    /// complete. If this process was stopped, that time is long past, and the kernel forwards.
-    pub fn follow(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
+    /// Configures the classifier with the router's present addresses and interfaces, and reports until when the mirror was
+    /// complete and no worker silent: `oldest_round` is when the last round of the most silent one began. If this process was
+    /// stopped, or a worker hangs, that time is long past, and the kernel forwards.
+    pub fn follow(&mut self, mirror: &Mirror, oldest_round: Option<ReportTime>) -> Result<(), DaemonError> {
         let complete_until = self.clock.end_turn(mirror.is_complete());
-        self.classifier.report(complete_until)?;
+        let works_until = oldest_round.map_or(complete_until, |round| round.min(complete_until));
+        self.classifier.report(works_until)?;
         let view = mirror.views().current();
         if let Some(flows) = &mut self.flows {
             flows.follow(&view, complete_until);

@@ -8,6 +8,7 @@ use fullview_plane::kernel_flows::{FlowMemory, FlowSharing, PortDevice, PortProg
 use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::port::link::Link;
 use fullview_plane::port::packet::PacketOptions;
+use fullview_plane::report_time::ReportTime;
 
 use crate::daemon::error::DaemonError;
 use crate::daemon::punts::PuntCounts;
@@ -62,7 +63,7 @@ impl KernelSplit {
         Vec::new()
     }
 
-    pub fn follow(&mut self, _mirror: &Mirror) -> Result<(), DaemonError> {
+    pub fn follow(&mut self, _mirror: &Mirror, _oldest_round: Option<ReportTime>) -> Result<(), DaemonError> {
         Ok(())
     }
 

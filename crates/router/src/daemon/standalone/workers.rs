@@ -2,6 +2,7 @@
 
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
+use fullview_plane::report_time::ReportTime;
 
 use super::ports::{OpenPorts, Redirect};
 use super::source::StandaloneSource;
@@ -82,6 +83,10 @@ impl DataPath<StandaloneSource> for StandaloneWorkers {
         }
         self.end()?;
         Err(DaemonError::NoPortLeft)
+    }
+
+    fn oldest_round(&self) -> Option<ReportTime> {
+        self.threads.iter().filter_map(WorkerThread::round_began).min()
     }
 
     fn stop(mut self, successor: Option<Successor<'_>>) -> Result<RouterCounts, DaemonError> {
