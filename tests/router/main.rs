@@ -71,4 +71,6 @@ mod twin;
 mod vrrp;
 mod watch;
 #[cfg(feature = "bpf")]
+mod watchdog;
+#[cfg(feature = "bpf")]
 mod xdp;

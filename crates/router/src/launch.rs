@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::config::{self, ConfigError, RouterConfig};
 use crate::control::takeover::RunningRouter;
@@ -11,7 +12,7 @@ use crate::daemon::{self, DaemonError, EngineChoice, InterfaceLocks, RouterCount
 use crate::error::BadInput;
 use crate::events::EventKind;
 use crate::log;
-use crate::notify;
+use crate::notify::{self, Heartbeat};
 use crate::operations::{Operations, OperationsError, PreparedOperations};
 use crate::options::OperationsOptions;
 use crate::privileges::{self, PrivilegeError};
@@ -65,13 +66,21 @@ pub fn run(
     let shared = Arc::new(Shared { hub: Arc::new(hub), events: Arc::default() });
     let (queue, queries) = daemon::open_query_queue().map_err(LaunchError::Queries)?;
     let router = daemon::start(&options, &choice, queue, &shared, &stop, predecessor.as_mut())?;
+    let manager = heartbeat(predecessor.as_ref());
     if let Some(predecessor) = predecessor {
         record_takeover(predecessor.router(), &shared);
         locks.inherit(predecessor.release());
     }
     let _operations = Operations::start(prepared, (&options.interfaces, locks), &queries, &shared)?;
     notify::ready();
-    Ok(router.run(&stop)?)
+    Ok(router.run(&stop, manager)?)
+}
+
+/// What tells a service manager that watches the service that it works. A process that takes over knows from the one before
+/// whether it does.
+fn heartbeat(predecessor: Option<&Predecessor>) -> Option<Heartbeat> {
+    let inherited = || predecessor?.router().watchdog_us.map(Duration::from_micros);
+    notify::watchdog_timeout().or_else(inherited).and_then(Heartbeat::start)
 }
 
 fn find_predecessor(

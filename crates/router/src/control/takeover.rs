@@ -33,6 +33,10 @@ pub struct RunningRouter {
     pub interfaces: Vec<RunningInterface>,
     /// The addresses of the sockets that clients connect to, in the order of their descriptors.
     pub sockets: Vec<String>,
+    /// The microseconds after which the service manager restarts the service, unless it was told that it works. The manager does
+    /// not say that to a process that it did not start as the main one.
+    #[serde(default)]
+    pub watchdog_us: Option<u64>,
 }
 
 /// An interface of the router that hands over.

@@ -20,6 +20,7 @@ use super::successor::Successor;
 use super::watchdog::Watchdog;
 use crate::events::EventKind;
 use crate::follow::Statistics;
+use crate::notify::Heartbeat;
 
 /// The thread looks at everything at least this often.
 pub const LONGEST_WAIT: Duration = Duration::from_millis(100);
@@ -76,8 +77,12 @@ pub enum RouterCounts {
 
 /// A router that is ready to run.
 pub trait RunRouter {
-    /// Forwards until `stop` is set; returns what was counted.
-    fn run(self: Box<Self>, stop: &AtomicBool) -> Result<RouterCounts, DaemonError>;
+    /// Forwards until `stop` is set; returns what was counted. A service manager is told meanwhile that the router works.
+    fn run(
+        self: Box<Self>,
+        stop: &AtomicBool,
+        manager: Option<Heartbeat>,
+    ) -> Result<RouterCounts, DaemonError>;
 }
 
 pub struct Daemon<S, P> {
@@ -96,7 +101,12 @@ impl<S, P> Daemon<S, P> {
 }
 
 impl<S: ControlSource, P: DataPath<S>> RunRouter for Daemon<S, P> {
-    fn run(mut self: Box<Self>, stop: &AtomicBool) -> Result<RouterCounts, DaemonError> {
+    fn run(
+        mut self: Box<Self>,
+        stop: &AtomicBool,
+        manager: Option<Heartbeat>,
+    ) -> Result<RouterCounts, DaemonError> {
+        manager.into_iter().for_each(|manager| self.watchdog.tell(manager));
         let greeting = self.source.greeting(&self.plane);
         self.plane.log.line(self.plane.now(), EventKind::Router, &greeting);
         while !stop.load(Ordering::Relaxed) && !matches!(self.handover, HandoverState::Done(_)) {
@@ -120,12 +130,23 @@ impl<S: ControlSource, P: DataPath<S>> RunRouter for Daemon<S, P> {
 impl<S: ControlSource, P: DataPath<S>> Daemon<S, P> {
     /// Answers the queries that wait.
     fn serve(&mut self) {
-        let Daemon { plane, source, path, queries, handover, .. } = self;
+        let Daemon { plane, source, path, queries, handover, watchdog } = self;
         let now = plane.now();
         let ControlPlane { mirror, algorithm, filter, .. } = plane;
         let statistics = source.statistics();
         let host = source.host();
-        queries.serve(&mut RouterState { now, mirror, algorithm, filter, path, handover, statistics, host });
+        let watchdog_timeout = watchdog.timeout();
+        queries.serve(&mut RouterState {
+            now,
+            mirror,
+            algorithm,
+            filter,
+            path,
+            handover,
+            watchdog_timeout,
+            statistics,
+            host,
+        });
     }
 }
 

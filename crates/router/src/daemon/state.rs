@@ -55,6 +55,7 @@ pub struct RouterState<'a> {
     pub(super) filter: &'a mut Option<RunningFilter>,
     pub(super) path: &'a mut dyn HandOver,
     pub(super) handover: &'a mut HandoverState,
+    pub(super) watchdog_timeout: Option<Duration>,
     /// `None` in a router without a kernel.
     pub(super) statistics: Option<Statistics>,
     /// `None` if the kernel is the host.
@@ -65,6 +66,11 @@ impl RouterState<'_> {
     /// Tables, next hops, neighbours and views.
     pub fn mirror(&self) -> &Mirror {
         self.mirror
+    }
+
+    /// After how long the service manager restarts the service, if it does.
+    pub fn watchdog_timeout(&self) -> Option<Duration> {
+        self.watchdog_timeout
     }
 
     /// Counts of netlink messages. `None` in a router without a kernel.

@@ -192,6 +192,7 @@ fn describe(
         filters: state.filter().is_some(),
         interfaces: (0..).zip(&inheritance.ports).map(interface).collect(),
         sockets: inheritance.sockets.iter().map(|shared| shared.address.clone()).collect(),
+        watchdog_us: state.watchdog_timeout().map(|timeout| timeout.as_micros() as u64),
     })
 }
 
