@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests stand outside `#[test]` functions
 
 mod campaigns;
+mod experiments;
 mod keys;
 mod links;
 mod measurements;
