@@ -44,6 +44,35 @@ fn a_campaign_is_measured_again_from_its_own_folder() {
     bench("campaign.toml", &dir.path().join("out"), "again");
 }
 
+/// The lockless one has a cache with room for all destinations.
+const CACHED: &str = "radix_lockless\"\nset.route-cache = 1048576";
+
+#[test]
+fn a_report_counts_what_a_cache_of_routes_had() {
+    let (dir, path) = file("cached.toml", SMALL.replace("radix_lockless\"", CACHED).as_bytes());
+    let out = dir.path().join("out");
+    let ran = run(&["bench", &path, "--out", out.to_str().unwrap()]);
+    assert!(ran.code == 0 || ran.code == 3, "{}", ran.err);
+    let report = fs::read_to_string(out.join("README.md")).unwrap();
+    assert!(report.contains("| route cache hits | route cache misses | route cache stale |"), "{report}");
+    let panels = fs::read_to_string(out.join("panels.jsonl")).unwrap();
+    panels.lines().for_each(|panel| assert_counts_of_caches(&serde_json::from_str(panel).unwrap()));
+}
+
+/// Each packet of the member with a cache was a hit, as its destination had come during the verification.
+fn assert_counts_of_caches(panel: &serde_json::Value) {
+    for member in panel["members"].as_array().unwrap() {
+        let counters = &member["findings"]["counters"];
+        let cached = ["route cache hits", "route cache misses", "route cache stale"]
+            .map(|name| counters[name].as_f64());
+        let expected = match member["variant"].as_str() {
+            Some("lockless") => [counters["sent"].as_f64(), Some(0.0), Some(0.0)],
+            _ => [None; 3],
+        };
+        assert_eq!(cached, expected, "{member}");
+    }
+}
+
 /// Checks that the campaign with one line changed is refused as bad input, with a message that has all of `words`.
 fn refused_campaign(line: &str, instead: &str, words: &[&str]) {
     assert!(SMALL.contains(line));

@@ -182,8 +182,8 @@ impl Forwarder {
         self.state.set_route_cache(entries);
     }
 
-    /// How often the route caches had the answer, all tables together.
-    pub fn route_cache_counters(&self) -> RouteCacheCounters {
+    /// How often the route caches had the answer, all tables together; nothing without them.
+    pub fn route_cache_counters(&self) -> Option<RouteCacheCounters> {
         self.state.route_cache_counters()
     }
 

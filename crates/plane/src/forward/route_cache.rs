@@ -16,10 +16,21 @@ use crate::burst::BURST;
 pub struct RouteCacheCounters {
     /// The entry was there, and of the present FIB.
     pub hits: u64,
-    /// Another destination had the place.
+    /// The destination had to be looked up.
     pub misses: u64,
-    /// The entry was there, but from before a change of the FIB.
+    /// The misses whose entry was there, but from before a change of the FIB.
     pub stale: u64,
+}
+
+impl RouteCacheCounters {
+    /// What was counted since `earlier`.
+    pub fn since(self, earlier: RouteCacheCounters) -> RouteCacheCounters {
+        RouteCacheCounters {
+            hits: self.hits - earlier.hits,
+            misses: self.misses - earlier.misses,
+            stale: self.stale - earlier.stale,
+        }
+    }
 }
 
 impl AddAssign for RouteCacheCounters {

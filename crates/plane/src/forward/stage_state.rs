@@ -59,7 +59,12 @@ impl StageState {
         }
     }
 
-    pub fn route_cache_counters(&self) -> RouteCacheCounters {
+    /// What all route caches counted; nothing without them.
+    pub fn route_cache_counters(&self) -> Option<RouteCacheCounters> {
+        (self.cache_entries > 0).then(|| self.cached_so_far())
+    }
+
+    fn cached_so_far(&self) -> RouteCacheCounters {
         let mut sum = self.older_caches;
         for table in &self.tables {
             sum += table.inet.cache_counters();
@@ -73,7 +78,7 @@ impl StageState {
     pub fn follow(&mut self, view: &View) {
         let mut counters = Counters::new(view.parts().interfaces.len());
         counters.add(&self.counters);
-        let (entries, older_caches) = (self.cache_entries, self.route_cache_counters());
+        let (entries, older_caches) = (self.cache_entries, self.cached_so_far());
         let links = std::mem::take(&mut self.links);
         *self = StageState { counters, older_caches, isa: self.isa, links, ..StageState::new(view) };
         self.set_route_cache(entries);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Verified};
 use fullview_plane::burst::Arena;
-use fullview_plane::forward::{Forwarder, Stage};
+use fullview_plane::forward::{Forwarder, RouteCacheCounters, Stage};
 
 use super::path::{BedKey, ForwardPath, OfferedLoad, came_out_right, findings, last_stage};
 use crate::error::{BenchError, require};
@@ -75,7 +75,7 @@ impl<'p, A: BenchFamily> Arms<'p, A> {
     ) -> Result<(), LoadError> {
         let control = self.control(config, flows)?;
         let ForwardPath { router, through, events, .. } = path;
-        let router = StagedRouter { forwarder: router, through };
+        let router = StagedRouter::new(router, through);
         let flight = Flight::new(config, flows, self.frames, router.passage(config))?;
         let bed = Rc::clone(&self.bed);
         self.members.push(Box::new(Member { bed, config, flows, flight, router, control, events }));
@@ -139,7 +139,9 @@ impl<A: BenchFamily> PanelArm for Member<'_, A> {
     }
 
     fn findings(&mut self) -> Findings {
-        findings(&self.flight.result(), &self.events)
+        let mut found = findings(&self.flight.result(), &self.events);
+        found.counters.extend(self.router.cache_counters());
+        found
     }
 }
 
@@ -159,9 +161,21 @@ impl<A: BenchFamily> PanelMember for Member<'_, A> {
 pub(super) struct StagedRouter {
     pub(super) forwarder: Forwarder,
     pub(super) through: Option<LoopStage>,
+    /// What its route caches had counted when it had been verified.
+    verified: RouteCacheCounters,
 }
 
 impl StagedRouter {
+    pub(super) fn new(forwarder: Forwarder, through: Option<LoopStage>) -> StagedRouter {
+        StagedRouter { forwarder, through, verified: RouteCacheCounters::default() }
+    }
+
+    /// What its route caches counted since it was verified, by names for the report; nothing without caches.
+    pub(super) fn cache_counters(&self) -> impl Iterator<Item = (String, f64)> + use<> {
+        let counted = self.forwarder.route_cache_counters().map(|counted| counted.since(self.verified));
+        counted.into_iter().flat_map(by_name)
+    }
+
     fn passage<'c>(&self, config: &'c LoadConfig) -> Passage<'c> {
         match self.through.map(last_stage) {
             None | Some(Stage::Rewrite) => Passage::Routed(&config.departures),
@@ -188,6 +202,16 @@ impl StagedRouter {
         config: &LoadConfig,
         flows: &FlowSet<A>,
     ) -> Result<LoadResult, LoadError> {
+        let result = self.pass_once(config, flows);
+        self.verified = self.forwarder.route_cache_counters().unwrap_or_default();
+        result
+    }
+
+    fn pass_once<A: BenchFamily>(
+        &mut self,
+        config: &LoadConfig,
+        flows: &FlowSet<A>,
+    ) -> Result<LoadResult, LoadError> {
         let forwarder = &mut self.forwarder;
         match self.through.map(last_stage) {
             None => verify(config, flows, forwarder),
@@ -195,4 +219,10 @@ impl StagedRouter {
             Some(last) => verify(config, flows, &mut Through::<false> { forwarder, last }),
         }
     }
+}
+
+fn by_name(counted: RouteCacheCounters) -> [(String, f64); 3] {
+    let RouteCacheCounters { hits, misses, stale } = counted;
+    [("route cache hits", hits), ("route cache misses", misses), ("route cache stale", stale)]
+        .map(|(name, count)| (name.into(), count as f64))
 }

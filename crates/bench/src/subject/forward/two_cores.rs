@@ -164,14 +164,14 @@ struct TwoCoreMember<A: BenchFamily> {
 impl<A: BenchFamily> TwoCoreMember<A> {
     fn of(path: ForwardPath<A>, control: usize) -> Self {
         let ForwardPath { config, flows, router, through, events } = path;
-        let router = StagedRouter { forwarder: router, through };
+let router = StagedRouter::new(router, through);
         TwoCoreMember { run: CountedRun::new(config, flows), router, control, events }
     }
 }
 
 impl<A: BenchFamily> PanelArm for TwoCoreMember<A> {
     fn slice(&mut self, lead_in: Duration, length: Duration) -> Result<Slice, SubjectError> {
-        let StagedRouter { forwarder, through } = &mut self.router;
+        let StagedRouter { forwarder, through, .. } = &mut self.router;
         Ok(match through.map(last_stage) {
             None => self.run.slice(forwarder, lead_in, length)?,
             Some(last @ Stage::Rewrite) => {
@@ -182,7 +182,9 @@ impl<A: BenchFamily> PanelArm for TwoCoreMember<A> {
     }
 
     fn findings(&mut self) -> Findings {
-        findings(&self.run.total(), &self.events)
+        let mut found = findings(&self.run.total(), &self.events);
+        found.counters.extend(self.router.cache_counters());
+        found
     }
 }
 
