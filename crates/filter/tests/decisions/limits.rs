@@ -2,9 +2,10 @@ use fullview_filter::address::Address;
 use fullview_filter::packet::protocol::tcp::{ACK, RST, SYN};
 use fullview_filter::packet::{Direction, Fragment, Packet, TcpSegment};
 use fullview_filter::rule::{
-    Clause, FlowMask, FragmentTest, PortRange, SourceLimits, StateOptions, TableId, Test,
+    Clause, CompiledRule, FlowMask, FragmentTest, PortRange, RuleAction, SourceLimits, StateOptions, TableId,
+    Test,
 };
-use fullview_filter::ruleset::{RuleSet, RuleSetParts};
+use fullview_filter::ruleset::{Language, RuleSet, RuleSetParts};
 use fullview_filter::state::WorkerLimits;
 use fullview_filter::verdict::{DecidedBy, DropReason, Verdict};
 
@@ -32,6 +33,22 @@ fn a_source_has_only_so_many_states() {
     bench.now += 60_001;
     bench.set.sweep(&mut bench.worker, bench.now);
     assert!(bench.passes(&from(3, 1)) && bench.passes(&from(1, 3)));
+}
+
+/// What `examples/connections.rs` counts.
+#[test]
+fn a_forwarded_connection_of_pf_takes_two_of_the_states() {
+    let mut parts = RuleSetParts::new(Language::Pf);
+    let state = Some(StateOptions::default());
+    parts.rules = vec![CompiledRule { state, ..CompiledRule::new(RuleAction::Pass) }];
+    let mut bench = Bench::new(parts);
+    let mut is_set_up = |port: &u16| {
+        let first = segment(true, TcpSegment { flags: SYN, ..TcpSegment::default() });
+        let inward = Packet { source_port: *port, ..first };
+        bench.passes(&inward) && bench.passes(&Packet { pass: pass(Direction::Out), ..inward })
+    };
+    assert_eq!((0..).take_while(|port| is_set_up(port)).count(), 50, "of 100 states");
+    assert_eq!(bench.states(), 100);
 }
 
 #[test]
