@@ -108,10 +108,14 @@ pub struct Reloadable {
 
 impl Reloadable {
     pub fn start(rules: &str) -> Reloadable {
+        Reloadable::of("pf", rules)
+    }
+
+    fn of(language: &str, rules: &str) -> Reloadable {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("rules");
         std::fs::write(&file, rules).unwrap();
-        let section = section("pf").replace("FOLDER/rules", file.to_str().unwrap());
+        let section = section(language).replace("FOLDER/rules", file.to_str().unwrap());
         Reloadable { lab: Standalone::start(&section), rules: file, section, _folder: folder }
     }
 
@@ -121,19 +125,30 @@ impl Reloadable {
     }
 }
 
-/// Port 4000 of the right host is open or closed for new flows; a rule of another port moves all rules by one each time.
+/// Port 4000 of the right host is open or closed for new flows; rules of another port move all rules each time.
 fn round(number: u32, open: bool) -> String {
     let moved = format!("pass in on third proto udp to port {}\n", 5000 + number).repeat(number as usize % 3);
     format!("block all\n{moved}{}", if open { PF.trim_start_matches("block all\n") } else { "" })
 }
 
+/// As [`round`]. The numbers of the rules move too, as none of them has its own.
+fn ipfw_round(number: u32, open: bool) -> String {
+    let moved = format!("add deny udp from any to any {}\n", 5000 + number).repeat(number as usize % 3);
+    let closed = "add check-state\nadd deny ip from any to any\n";
+    format!("{moved}{}", if open { IPFW } else { closed })
+}
+
 #[test]
 fn rules_are_reloaded_while_a_flow_passes_without_loss() {
-    if !may_run_standalone() {
-        return;
+    if may_run_standalone() {
+        reload_while_a_flow_passes("pf", round);
+        reload_while_a_flow_passes("ipfw", ipfw_round);
     }
+}
+
+fn reload_while_a_flow_passes(language: &str, round: fn(u32, bool) -> String) {
     const RELOADS: u32 = 40;
-    let router = Reloadable::start(PF);
+    let router = Reloadable::of(language, &round(0, true));
     let lab = &router.lab;
     let receiver = socket(&lab.right, "10.0.2.2:4000");
     let from = |port: u16| socket(&lab.left, &format!("10.0.1.2:{port}"));

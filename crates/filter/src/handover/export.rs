@@ -3,13 +3,13 @@ use super::message::{MAX_MESSAGE, MessageKind, put_message};
 use super::tables::{ENTRIES, put_entry};
 use crate::address_table::TableEntry;
 use crate::fields::PutFields;
-use crate::ruleset::RuleSet;
+use crate::ruleset::{FormerRule, RuleSet};
 use crate::state::{FilterWorker, SourceImage, StateImage};
 
 /// So many bytes are sent at once, or one message more.
 const CHUNK: usize = 64 << 10;
 /// A rule with a longer text is not recognized; its states stay without it.
-const LONGEST_TEXT: usize = MAX_MESSAGE - 16;
+const LONGEST_TEXT: usize = MAX_MESSAGE - 25;
 
 /// Sends the tables of `set` and what `worker` remembers in chunks of bounded size, and returns how many states that are.
 /// `interfaces` has the names of the interfaces by their numbers. An error of `send` ends it.
@@ -60,11 +60,15 @@ fn put_rules<E, S: FnMut(&[u8]) -> Result<(), E>>(
 ) -> Result<(), E> {
     for (index, rule) in set.counted().enumerate() {
         let (packets, bytes) = worker.counters().get(index);
-        let text = &rule.text[..rule.text.floor_char_boundary(LONGEST_TEXT)];
+        let FormerRule { number, gone, .. } = FormerRule::new(rule);
+        let identity = &rule.identity()[..rule.identity().floor_char_boundary(LONGEST_TEXT)];
         chunks.put(MessageKind::Rule, |to| {
             to.put(packets.to_le_bytes());
             to.put(bytes.to_le_bytes());
-            to.extend_from_slice(text.as_bytes());
+            to.put(number.to_le_bytes());
+            to.put(gone.0.to_le_bytes());
+            to.put(gone.1.to_le_bytes());
+            to.extend_from_slice(identity.as_bytes());
         })?;
     }
     Ok(())

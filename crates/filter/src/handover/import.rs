@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::message::{MessageKind, ReceivedMessage, next_message};
+use super::rules::ImportedRules;
 use super::tables::ImportedTables;
 use super::{FORMAT, ImportError};
 use crate::address::Address;
@@ -9,11 +10,9 @@ use crate::address_table::AddressTable;
 use crate::fields::Fields;
 use crate::packet::NO_INTERFACE;
 use crate::rule::TableId;
-use crate::ruleset::{RulePlaces, RuleSet};
-use crate::state::{FilterWorker, FlowKey, NO_RULE, SourceImage, StateImage};
+use crate::ruleset::RuleSet;
+use crate::state::{FilterWorker, FlowKey, SourceImage, StateImage, known_rule};
 
-/// More rules than a router could compile are the input of a broken process.
-const MOST_RULES: usize = 1 << 22;
 /// Interfaces have numbers of 16 bits.
 const MOST_INTERFACES: usize = 1 << 16;
 
@@ -46,11 +45,10 @@ pub struct Imported {
 pub struct StateImport<'a> {
     set: &'a RuleSet,
     worker: &'a mut FilterWorker,
-    places: RulePlaces<'a>,
     interface_of: &'a dyn Fn(&str) -> Option<u16>,
     now: u32,
     /// The rules, interfaces and sources of this process, by the numbers that the other one has for them.
-    rules: Vec<(u32, u8)>,
+    rules: ImportedRules<'a>,
     interfaces: Vec<Option<u16>>,
     sources: HashMap<u32, RestoredSource>,
     tables: ImportedTables<'a>,
@@ -88,10 +86,9 @@ impl<'a> StateImport<'a> {
         StateImport {
             set,
             worker,
-            places: set.rule_places(),
             interface_of,
             now: 0,
-            rules: Vec::new(),
+            rules: ImportedRules::new(set),
             interfaces: Vec::new(),
             sources: HashMap::new(),
             tables: ImportedTables::new(set),
@@ -122,7 +119,8 @@ impl<'a> StateImport<'a> {
     }
 
     /// Ends the import, also after an error.
-    pub fn finish(self) -> Imported {
+    pub fn finish(mut self) -> Imported {
+        self.rules.recognize(self.worker.counters());
         let StateImport { worker, sources, tables, progress, taken, mut summary, .. } = self;
         // While they were taken, each source counted one state more, so that none ended before its states had come.
         sources.into_values().for_each(|source| worker.release_source(source.place, source.idle_since));
@@ -142,7 +140,7 @@ impl<'a> StateImport<'a> {
         let taken = match (self.progress, kind) {
             (ImportProgress::Nothing, MessageKind::Format) => return self.begin(fields, length),
             (ImportProgress::Begun, kind) if kind != MessageKind::Entries && !self.tables.is_whole() => None,
-            (ImportProgress::Begun, MessageKind::Rule) => self.take_rule(fields),
+            (ImportProgress::Begun, MessageKind::Rule) => self.rules.take(fields),
             (ImportProgress::Begun, MessageKind::Interface) => self.take_interface(fields),
             (ImportProgress::Begun, MessageKind::Table) => self.tables.begin(fields),
             (ImportProgress::Begun, MessageKind::Entries) => self.tables.take(fields),
@@ -169,13 +167,6 @@ impl<'a> StateImport<'a> {
         Ok(())
     }
 
-    fn take_rule(&mut self, mut fields: Fields<'_>) -> Option<()> {
-        let counts = (fields.u64()?, fields.u64()?);
-        let place = self.places.next(fields.text()?);
-        self.worker.counters().carry(place.0 as usize, counts);
-        (self.rules.len() < MOST_RULES).then(|| self.rules.push(place))
-    }
-
     fn take_interface(&mut self, fields: Fields<'_>) -> Option<()> {
         let number = (self.interface_of)(fields.text()?);
         (self.interfaces.len() < MOST_INTERFACES).then(|| self.interfaces.push(number))
@@ -185,7 +176,7 @@ impl<'a> StateImport<'a> {
         let number = fields.u32()?;
         let mut source = read_source(&mut fields, self.now)?;
         fields.end()?;
-        let (rule, timeouts) = self.rule(source.rule);
+        let (rule, timeouts) = self.rules.recognize(self.worker.counters()).rule(source.rule);
         source.rule = rule;
         let idle_since = source.idle_since.unwrap_or(self.now);
         let stay = self.set.source_timeout(timeouts.into());
@@ -200,14 +191,15 @@ impl<'a> StateImport<'a> {
     fn take_state(&mut self, mut fields: Fields<'_>) -> Option<()> {
         let mut image = StateImage::read(&mut fields, self.now)?;
         fields.end()?;
-        (image.cold.rule, image.cold.timeouts) = self.rule(image.cold.rule);
+        (image.cold.rule, image.cold.timeouts) =
+            self.rules.recognize(self.worker.counters()).rule(image.cold.rule);
         let interface = self.interfaces.get(usize::from(image.cold.interface)).copied().flatten();
         image.cold.interface = interface.unwrap_or(NO_INTERFACE);
         if image.hot.is_if_bound() && interface.is_none() {
             self.summary.no_interface += 1;
         } else if self.find_source(&mut image) && self.worker.restore(&image) {
             self.summary.states += 1;
-            self.summary.without_rule += u32::from(image.cold.rule == NO_RULE);
+            self.summary.without_rule += u32::from(known_rule(image.cold.rule).is_none());
         } else {
             self.summary.no_room += 1;
         }
@@ -220,10 +212,6 @@ impl<'a> StateImport<'a> {
         let place = self.sources.get(&number);
         place.into_iter().for_each(|source| image.set_source(source.place));
         place.is_some()
-    }
-
-    fn rule(&self, number: u32) -> (u32, u8) {
-        self.rules.get(number as usize).copied().unwrap_or((NO_RULE, 0))
     }
 }
 

@@ -130,6 +130,7 @@ impl Lowering<'_> {
             tag: rule.tag.and_then(|tag| self.names.tags.get(&tag).copied()).unwrap_or(0),
             number: rule.number.into(),
             text: rule.to_string(),
+            number_length: IpfwRule::NUMBER_LENGTH,
             state,
             ..CompiledRule::new(RuleAction::Count)
         };
@@ -137,7 +138,12 @@ impl Lowering<'_> {
             (&rule.keep, &base.state)
         {
             let probe = CompiledRule::new(RuleAction::CheckState(state.flow));
-            compiled.push(CompiledRule { number: base.number, text: base.text.clone(), ..probe });
+            compiled.push(CompiledRule {
+                number: base.number,
+                text: base.text.clone(),
+                number_length: base.number_length,
+                ..probe
+            });
         }
         match &rule.action {
             IpfwAction::Nat(number) => compiled.extend(self.nat(*number, &base)),

@@ -21,6 +21,11 @@ impl Display for IpfwConfig {
     }
 }
 
+impl IpfwRule {
+    /// How many bytes of a printed rule are its number and the blank behind it.
+    pub(super) const NUMBER_LENGTH: usize = 6;
+}
+
 impl Display for IpfwRule {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{:05}", self.number)?;

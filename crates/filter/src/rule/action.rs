@@ -18,9 +18,10 @@ pub struct CompiledRule {
     pub state: Option<StateOptions>,
     /// What identifies the rule in counters, answers and across reloads: ipfw's number, or pf's position.
     pub number: u32,
-    /// The rule in its language, with the name of the part in parentheses if it is one part of ipfw's `nat`. Equal texts
-    /// stand for the same rule after a reload.
+    /// The rule in its language, with the name of the part in parentheses if it is one part of ipfw's `nat`.
     pub text: String,
+    /// How many bytes of the text are ipfw's number and the blank behind it.
+    pub number_length: usize,
     /// The names that pf's `label` gives it.
     pub labels: Vec<String>,
 }
@@ -40,8 +41,20 @@ impl CompiledRule {
             state: None,
             number: 0,
             text: String::new(),
+            number_length: 0,
             labels: Vec::new(),
         }
+    }
+
+    /// Whether it has a number of its own, as all rules of ipfw do.
+    pub(crate) fn has_own_number(&self) -> bool {
+        self.number_length > 0
+    }
+
+    /// The text without the number. Equal ones stand for the same rule after a reload, because ipfw's numbers move when a rule
+    /// is added before others that have none of their own.
+    pub(crate) fn identity(&self) -> &str {
+        self.text.get(self.number_length..).unwrap_or(&self.text)
     }
 }
 

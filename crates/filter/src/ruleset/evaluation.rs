@@ -3,7 +3,7 @@ use super::parts::RuleSet;
 use crate::packet::Packet;
 use crate::packet::protocol::TCP;
 use crate::rule::{CompiledRule, FlowName, RuleAction};
-use crate::state::{CONNECTED, FilterWorker, FlowKey, Hit, NO_RULE, Phase, Tracked};
+use crate::state::{CONNECTED, FilterWorker, FlowKey, Hit, Phase, Tracked};
 use crate::verdict::{DropReason, Rewrite, Verdict};
 
 /// One packet in one pass, and all that decides about it.
@@ -139,12 +139,6 @@ impl<'a> Evaluation<'a> {
     pub fn count(&mut self, rule: u32) {
         self.worker.flows.trace.count(rule);
         self.worker.counters.add(rule, self.packet.length);
-    }
-
-    /// The rule of a state, unless it is gone.
-    #[inline]
-    pub fn known(&self, rule: u32) -> Option<u32> {
-        (rule != NO_RULE).then_some(rule)
     }
 
     /// Undoes what a translation did to the packet, for which the caller writes the verdict into the packet's bytes. The

@@ -4,7 +4,7 @@ use super::create::{StateRequest, create, may_create};
 use super::evaluation::{Evaluation, Followed};
 use super::translate;
 use crate::rule::{CompiledRule, FlowName, RuleAction, StateOptions, Translation};
-use crate::state::{FlowKey, PassBinding};
+use crate::state::{FlowKey, GONE_WITH_STATES, Hit, PassBinding};
 use crate::verdict::{DecidedBy, Decision, DropReason, Rewrite, Verdict};
 
 /// What a rule leads to.
@@ -167,14 +167,23 @@ fn check_state(
     let index = evaluation.worker.states.get(hit.id).1.rule;
     let set = evaluation.set;
     let Some(rule) = set.rules().get(index as usize) else {
-        // The rule is gone, and its states with it.
-        evaluation.worker.forget(hit.id, evaluation.now);
-        return None;
+        return pass_without_rule(evaluation, hit).map(Step::Decided);
     };
     evaluation.count(index);
     let step = act(evaluation, rule, index as usize, DecidedBy::State);
     lookups.returns += u8::from(matches!(step, Step::To(next) if next <= from));
     Some(step)
+}
+
+/// Lets a packet pass by a state whose rule is gone, if the rule did the same. The state of another rule ends with it.
+#[cold]
+fn pass_without_rule(evaluation: &mut Evaluation<'_>, hit: Hit) -> Option<Decision> {
+    if evaluation.worker.states.get(hit.id).1.rule == GONE_WITH_STATES {
+        evaluation.worker.forget(hit.id, evaluation.now);
+        return None;
+    }
+    let verdict = evaluation.pass_by_state(hit, false);
+    Some(Decision { verdict, rule: None, by: DecidedBy::State })
 }
 
 /// Makes the state that the rule asks for, if the flow has none.

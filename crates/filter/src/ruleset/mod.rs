@@ -14,6 +14,7 @@ mod parts;
 mod pf_semantics;
 mod records;
 mod reject;
+mod successors;
 mod translate;
 
 pub use explain::TriedRule;
@@ -22,6 +23,6 @@ pub use flows::{
     needs_no_windows, recall_flow, renew_flow,
 };
 pub use list::RuleList;
-pub(crate) use parts::RulePlaces;
 pub use parts::{CompileError, Language, RuleSet, RuleSetParts};
 pub use records::{StateRecord, records, remove};
+pub(crate) use successors::{FormerRule, successors};

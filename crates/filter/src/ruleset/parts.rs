@@ -1,13 +1,13 @@
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::list::RuleList;
+use super::successors::{FormerRule, successors};
 use crate::address_table::{AddressTable, TableEntry};
 use crate::rule::{
     AddressMatch, Clause, CompiledRule, FragmentTest, InterfaceSet, NamedTable, RuleAction, SourceLimits,
     StateOptions, TableId, Test,
 };
-use crate::state::{Adoption, MAX_TIMEOUT, NO_RULE, RuleCounters, RuleMap, Timeouts};
+use crate::state::{Adoption, MAX_TIMEOUT, RuleCounters, RuleMap, Timeouts};
 
 /// Whose semantics a rule set has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,27 +202,16 @@ impl RuleSet {
         changed
     }
 
-    /// What a worker needs to go on with this rule set after `old`. Rules of equal text are the same rule.
+    /// What a worker needs to go on with this rule set after `old`.
     pub fn adoption(&self, old: &RuleSet) -> Adoption {
-        let mut places = self.rule_places();
-        let rules = old.counted().map(|rule| places.next(&rule.text)).collect();
+        let former: Vec<_> = old.counted().map(FormerRule::new).collect();
         Adoption {
-            map: Arc::new(RuleMap { rules }),
+            map: Arc::new(RuleMap { rules: successors(self.counted(), &former) }),
             counters: Arc::new(RuleCounters::new(self.counted_rules())),
             rule_states: vec![0; self.counted_rules()],
             rule_sources: vec![0; self.counted_rules()],
             former_maps: Adoption::room(),
         }
-    }
-
-    /// The rules of this set, to be found by those of an older one.
-    pub(crate) fn rule_places(&self) -> RulePlaces<'_> {
-        let mut places = HashMap::<&str, VecDeque<(u32, u8)>>::new();
-        for (place, rule) in self.counted().enumerate() {
-            let timeouts = rule.state.as_ref().map_or(0, |state| state.timeouts as u8);
-            places.entry(&rule.text).or_default().push_back((place as u32, timeouts));
-        }
-        RulePlaces(places)
     }
 
     /// The rules that have counters, in the order of their numbers.
@@ -233,17 +222,6 @@ impl RuleSet {
     /// How many rules have counters: the filter rules, then those of translation.
     pub fn counted_rules(&self) -> usize {
         self.filter.rules().len() + self.translations.rules().len()
-    }
-}
-
-/// Rules that no older rule has become yet, by their texts.
-#[derive(Debug)]
-pub(crate) struct RulePlaces<'a>(HashMap<&'a str, VecDeque<(u32, u8)>>);
-
-impl RulePlaces<'_> {
-    /// The index of the rule that the next older rule with this text becomes, and that of its timeouts.
-    pub fn next(&mut self, text: &str) -> (u32, u8) {
-        self.0.get_mut(text).and_then(VecDeque::pop_front).unwrap_or((NO_RULE, 0))
     }
 }
 

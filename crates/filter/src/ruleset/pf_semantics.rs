@@ -6,7 +6,7 @@ use super::evaluation::{Evaluation, Followed};
 use super::translate;
 use crate::packet::Packet;
 use crate::rule::{CompiledRule, RuleAction, StateOptions};
-use crate::state::{FlowKey, Hit};
+use crate::state::{FlowKey, Hit, NO_RULE, known_rule};
 use crate::verdict::{DecidedBy, Decision, DropReason, Reject, Rewrite, Verdict};
 
 /// A connection too many of its source.
@@ -49,7 +49,7 @@ fn by_state(
         evaluation.packet.tag = tag;
     }
     evaluation.count(rule);
-    Decision { verdict: verdict(evaluation), rule: evaluation.known(rule), by: DecidedBy::State }
+    Decision { verdict: verdict(evaluation), rule: known_rule(rule), by: DecidedBy::State }
 }
 
 /// The verdict for a packet of a state. The rule that made the state decides about IP options.
@@ -113,7 +113,7 @@ fn by_rule(
     }
     let request = StateRequest {
         options: &options,
-        rule: index.unwrap_or(u32::MAX),
+        rule: index.unwrap_or(NO_RULE),
         binding: original.pass.direction.into(),
         key: FlowKey::of(original),
         translation: rewrite,

@@ -1,7 +1,7 @@
 //! States as people see them.
 
 use super::parts::RuleSet;
-use crate::state::{FilterWorker, FlowKey, NO_RULE, PassBinding, Phase};
+use crate::state::{FilterWorker, FlowKey, PassBinding, Phase, known_rule};
 use crate::verdict::Rewrite;
 
 /// A state at one moment. Times are in milliseconds.
@@ -90,7 +90,7 @@ fn record(set: &RuleSet, worker: &FilterWorker, now: u32, id: u32) -> StateRecor
         expires_in: lifetime(set, worker, id).saturating_sub(since(hot.last)),
         packets: cold.packets,
         bytes: cold.bytes,
-        rule: (cold.rule != NO_RULE).then_some(cold.rule),
+        rule: known_rule(cold.rule),
     }
 }
 

@@ -37,7 +37,7 @@ pub use worker::{FilterWorker, StateSummary, WorkerLimits};
 
 pub(crate) use entry::{CONNECTED, StateFlags};
 pub(crate) use image::StateImage;
-pub(crate) use reload::NO_RULE;
+pub(crate) use reload::{GONE, GONE_WITH_STATES, NO_RULE, known_rule};
 pub(crate) use sources::{NewSourceState, SourceImage};
 pub(crate) use table::NewState;
 pub(crate) use worker::{decrement, increment};

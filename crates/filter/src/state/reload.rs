@@ -4,24 +4,35 @@ use std::sync::Arc;
 
 use super::counters::RuleCounters;
 
-/// The rule of a state whose rule is gone.
+/// The rule of what no rule made.
 pub(crate) const NO_RULE: u32 = u32::MAX;
+/// The rule of what a rule made that is gone. States let packets pass, as the rule did.
+pub(crate) const GONE: u32 = u32::MAX - 1;
+/// As [`GONE`], but the rule of ipfw did something else, so that its states end.
+pub(crate) const GONE_WITH_STATES: u32 = u32::MAX - 2;
+
+/// The rule with this index, unless the number stands for none.
+#[inline(always)]
+pub(crate) fn known_rule(rule: u32) -> Option<u32> {
+    (rule < GONE_WITH_STATES).then_some(rule)
+}
 
 /// For each rule of one rule set, what it is in the next one.
 #[derive(Clone, Debug, Default)]
 pub struct RuleMap {
-    /// The index of the rule and that of its timeouts; [`NO_RULE`] if it is gone.
+    /// The index of the rule and that of its timeouts; [`GONE`] or [`GONE_WITH_STATES`] if it is gone.
     pub(crate) rules: Box<[(u32, u8)]>,
 }
 
 impl RuleMap {
     /// The new index of a rule.
     pub(crate) fn rule(&self, old: u32) -> u32 {
-        self.of(old).0
+        self.of((old, 0)).0
     }
 
-    pub(super) fn of(&self, old: u32) -> (u32, u8) {
-        self.rules.get(old as usize).copied().unwrap_or((NO_RULE, 0))
+    /// The rule and the timeouts of what had these. What had no rule has none.
+    fn of(&self, old: (u32, u8)) -> (u32, u8) {
+        self.rules.get(old.0 as usize).copied().unwrap_or(old)
     }
 }
 
@@ -59,7 +70,7 @@ impl RuleMaps {
     pub fn settle(&self, generation: u8, rule: u32, timeouts: u8) -> (u32, u8) {
         let missed = usize::from(self.generation.wrapping_sub(generation));
         let Some(first) = self.maps.len().checked_sub(missed) else { return (NO_RULE, 0) };
-        self.maps[first..].iter().fold((rule, timeouts), |(rule, _), map| map.of(rule))
+        self.maps[first..].iter().fold((rule, timeouts), |old, map| map.of(old))
     }
 
     /// Whether states must get the numbers of the current rule set before another map fits.

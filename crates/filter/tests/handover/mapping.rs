@@ -6,6 +6,7 @@ use fullview_filter::address_table::AddressTable;
 use fullview_filter::handover::ImportSummary;
 use fullview_filter::packet::{Direction, Packet, Pass};
 use fullview_filter::state::WorkerLimits;
+use fullview_filter::verdict::Verdict;
 
 use crate::{Firewall, address};
 
@@ -72,6 +73,33 @@ fn states_stay_without_a_rule_that_is_gone() {
     assert_eq!((counts(&after), after.worker.sources().len()), (vec![(0, 1)], 1));
     after.wait(120_000);
     assert_eq!((after.worker.states().len(), after.worker.sources().len()), (0, 0));
+}
+
+/// As after a reload, in which a rule before them moved the numbers of all others.
+#[test]
+fn states_of_ipfw_keep_rules_that_have_other_numbers() {
+    let rule = "add allow udp from any to any dst-port 53 keep-state\n";
+    let edited = "add allow udp from any to any dst-port 54 keep-state\n";
+    let mut before = Firewall::of_ipfw(&format!("{rule}{edited}"));
+    assert!(before.passes(&out_by(1, 53)) && before.passes(&out_by(1, 54)));
+    let script = format!("add deny tcp from any to any\n{rule}add check-state\n");
+    let (mut after, summary) = before.succeeded_by(Firewall::of_ipfw(&script));
+    assert_eq!(summary, ImportSummary { states: 2, without_rule: 1, ..ImportSummary::default() });
+    let decisions = [53, 54].map(|port| after.check(&answer(&out_by(1, port))));
+    let numbers = decisions.map(|decision| Some(after.set.rules()[decision.rule? as usize].number));
+    assert_eq!(numbers, [Some(200), None]);
+    assert!(decisions.iter().all(|decision| decision.verdict == Verdict::Pass));
+}
+
+/// The rule of the state is known only when all rules have come.
+#[test]
+fn a_rule_with_the_same_number_is_preferred_to_one_of_equal_text() {
+    let one = "allow udp from any to any record-state";
+    let mut before = Firewall::of_ipfw(&format!("add 20 {one}\nadd 30 {one}\n"));
+    assert!(before.passes(&out_by(1, 53)));
+    let (after, _) = before.succeeded_by(Firewall::of_ipfw(&format!("add 30 {one}\n")));
+    assert_eq!(after.worker.rule_states(), [0], "the state was made by rule 20");
+    assert_eq!(after.worker.counters().get(0).0, 0);
 }
 
 #[test]

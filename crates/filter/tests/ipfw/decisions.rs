@@ -10,8 +10,8 @@ use fullview_filter::state::{FilterWorker, WorkerLimits};
 use fullview_filter::verdict::{DecidedBy, Decision, DropReason, Reject, Verdict};
 
 const ROUTER: Address = Address::inet(0xcb00_7101);
-const INSIDE: Address = Address::inet(0x0a00_0001);
-const OUTSIDE: Address = Address::inet(0xc633_6402);
+pub const INSIDE: Address = Address::inet(0x0a00_0001);
+pub const OUTSIDE: Address = Address::inet(0xc633_6402);
 
 pub fn interfaces() -> Interfaces {
     let named = |name: &str, number, address| FilterInterface {
@@ -23,26 +23,37 @@ pub fn interfaces() -> Interfaces {
     Interfaces(vec![named("lan0", 0, Address::inet(0x0a00_00fe)), named("wan0", 1, ROUTER)])
 }
 
-struct Firewall {
-    set: RuleSet,
-    worker: FilterWorker,
-    now: u64,
+pub struct Firewall {
+    pub set: RuleSet,
+    pub worker: FilterWorker,
+    pub now: u64,
+}
+
+fn rules(script: &str) -> RuleSet {
+    let config = IpfwConfig::load("f", script).unwrap();
+    RuleSet::new(config.lower(&interfaces())).unwrap()
 }
 
 impl Firewall {
-    fn new(script: &str) -> Self {
-        let config = IpfwConfig::load("f", script).unwrap();
-        let set = RuleSet::new(config.lower(&interfaces())).unwrap();
+    pub fn new(script: &str) -> Self {
+        let set = rules(script);
         let worker = FilterWorker::new(WorkerLimits::default(), set.counted_rules(), 1);
         Firewall { set, worker, now: 0 }
     }
 
-    fn check(&mut self, packet: Packet) -> Decision {
+    /// Goes on with other rules.
+    pub fn reload(&mut self, script: &str) {
+        let next = rules(script);
+        self.worker.adopt(next.adoption(&self.set));
+        self.set = next;
+    }
+
+    pub fn check(&mut self, packet: Packet) -> Decision {
         self.set.check(&mut self.worker, self.now, &mut packet.clone())
     }
 }
 
-fn packet(
+pub fn packet(
     direction: Direction,
     interface: u16,
     source: (Address, u16),
@@ -325,12 +336,7 @@ fn flows_of_nat_live_on_when_a_redirect_is_removed() {
     }
     let out = firewall.check(packet(Direction::Out, 1, (INSIDE, 9), (OUTSIDE, 53)));
     let Verdict::Translate(rewrite) = out.verdict else { panic!("{out:?}") };
-    let next = RuleSet::new(
-        IpfwConfig::load("f", &format!("nat 1 config if wan0\n{rule}\n")).unwrap().lower(&interfaces()),
-    );
-    let next = next.unwrap();
-    firewall.worker.adopt(next.adoption(&firewall.set));
-    firewall.set = next;
+    firewall.reload(&format!("nat 1 config if wan0\n{rule}\n"));
     let back = packet(Direction::In, 1, (OUTSIDE, 53), (ROUTER, rewrite.port));
     for (pause, lives) in [(59_999, true), (60_000, false)] {
         firewall.now += pause;

@@ -5,3 +5,4 @@ mod decisions;
 mod freebsd;
 mod interpreter;
 mod language;
+mod reloads;

@@ -76,6 +76,7 @@ impl<'a, 'n> Filter<'a, 'n> {
             state: state(rule, &mut self.timeouts)?,
             number: self.number,
             text: rule.to_string(),
+            number_length: 0,
             labels: rule.options.labels.clone(),
         })
     }
