@@ -164,7 +164,7 @@ struct TwoCoreMember<A: BenchFamily> {
 impl<A: BenchFamily> TwoCoreMember<A> {
     fn of(path: ForwardPath<A>, control: usize) -> Self {
         let ForwardPath { config, flows, router, through, events } = path;
-let router = StagedRouter::new(router, through);
+        let router = StagedRouter::new(router, through);
         TwoCoreMember { run: CountedRun::new(config, flows), router, control, events }
     }
 }
