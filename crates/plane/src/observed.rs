@@ -46,6 +46,10 @@ pub trait PacketObserver: Send {
     /// Copies the packets that these requests ask for from now on, in place of those of the requests before.
     fn watch(&mut self, requests: &[Arc<TraceRequest>]);
 
+    /// The ports have these devices from now on, by port number, 0 for a port without one. What was copied before has to be read
+    /// before, and the requests have to be made again afterwards.
+    fn follow_devices(&mut self, devices: Vec<u32>);
+
     /// Takes what was copied; samples go to the backlog.
     fn read(&mut self, samples: &mut SampleBacklog) -> Observed;
 }

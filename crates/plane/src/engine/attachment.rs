@@ -42,6 +42,20 @@ impl AttachMode {
     }
 }
 
+/// An interface that the program has to be attached to, and the link if it is.
+pub(super) struct WantedLink {
+    pub ifindex: u32,
+    pub mode: AttachMode,
+    pub link: Option<OwnedFd>,
+}
+
+impl WantedLink {
+    /// Replaces the program, if one is attached.
+    pub fn replace(&self, program: &OwnedFd) -> Result<(), BpfError> {
+        self.link.as_ref().map_or(Ok(()), |link| replace(link, program, self.ifindex))
+    }
+}
+
 /// Attaches a program to an interface by the interface's index: aya takes names only, and keeps the links to itself. At tcx
 /// it comes after the programs that are there.
 pub(super) fn attach(program: &OwnedFd, interface: u32, mode: AttachMode) -> Result<OwnedFd, BpfError> {

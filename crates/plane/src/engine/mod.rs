@@ -52,7 +52,7 @@ pub use observed::ProgramObserver;
 pub use rules::XdpRules;
 pub use table_images::{INET_ALGORITHM, INET6_ALGORITHM};
 
-use attachment::{AttachMode, Buffers, attach, replace};
+use attachment::{AttachMode, Buffers, WantedLink, attach, replace};
 use bound_program::BoundProgram;
 use config::CompiledConfig;
 use counters::CounterMaps;
@@ -90,9 +90,8 @@ pub struct Engine {
     bound: [[Option<BoundProgram>; 2]; 2],
     /// Whether the programs are those with the code of `bpf/observe.h`.
     is_observed: bool,
-    /// The interfaces that the program has to be attached to; the first ones are.
-    wanted: Vec<(u32, AttachMode)>,
-    attached: Vec<OwnedFd>,
+    /// The interfaces that the program has to be attached to.
+    wanted: Vec<WantedLink>,
     /// Whether the programs wait for the links of another process.
     awaits_links: bool,
     /// Links of another process by the index of their interface, and the programs for them: a program is loaded before, because
@@ -156,7 +155,6 @@ impl Engine {
             bound,
             is_observed: false,
             wanted: Vec::new(),
-            attached: Vec::new(),
             awaits_links: false,
             taken_links: BTreeMap::new(),
             ready: BTreeMap::new(),
@@ -238,6 +236,7 @@ impl Engine {
         idle.configure(self.number, &self.config);
         self.current.set(0, &idle.map, 0)?;
         self.generations.swap(0, 1);
+        self.devices.release_unused();
         Ok(copied)
     }
 
@@ -273,20 +272,29 @@ impl Engine {
             // Each interface has its own copy.
             AttachMode::ReadsTags(_) => {}
         }
-        self.wanted.push((ifindex, mode));
+        // The device may be another one than had this index before.
+        self.devices.enter_again(ifindex);
+        self.wanted.push(WantedLink { ifindex, mode, link: None });
         let attached = if self.serves { self.attach_all() } else { Ok(()) };
         attached.inspect_err(|_| _ = self.wanted.pop())
+    }
+
+    /// Detaches the program from an interface, and leaves it at all others as it is. Packets that are in it are still forwarded.
+    pub fn detach(&mut self, ifindex: u32) {
+        self.wanted.retain(|wanted| wanted.ifindex != ifindex);
+        self.ready.remove(&ifindex);
     }
 
     fn attach_all(&mut self) -> Result<(), EngineError> {
         if self.awaits_links {
             return self.make_ready();
         }
-        for at in self.attached.len()..self.wanted.len() {
-            let (ifindex, mode) = self.wanted[at];
-            let (attached, mode) = self.attach_now(ifindex, mode)?;
-            self.wanted[at].1 = mode;
-            self.attached.push(attached);
+        for at in 0..self.wanted.len() {
+            let WantedLink { ifindex, mode, ref link } = self.wanted[at];
+            if link.is_none() {
+                let (link, mode) = self.attach_now(ifindex, mode)?;
+                self.wanted[at] = WantedLink { ifindex, mode, link: Some(link) };
+            }
         }
         Ok(())
     }
@@ -306,7 +314,7 @@ impl Engine {
 
     fn make_ready(&mut self) -> Result<(), EngineError> {
         for at in 0..self.wanted.len() {
-            let (ifindex, mode) = self.wanted[at];
+            let WantedLink { ifindex, mode, .. } = self.wanted[at];
             if !self.ready.contains_key(&ifindex) {
                 let program = self.loaded_program(ifindex, mode)?;
                 self.ready.insert(ifindex, program);
@@ -383,10 +391,12 @@ impl Engine {
     }
 
     fn replace_all(&mut self) -> Result<(), EngineError> {
-        for at in 0..self.attached.len() {
-            let (ifindex, mode) = self.wanted[at];
-            let program = self.loaded_program(ifindex, mode)?;
-            replace(&self.attached[at], &program, ifindex)?;
+        for at in 0..self.wanted.len() {
+            let WantedLink { ifindex, mode, ref link } = self.wanted[at];
+            if link.is_some() {
+                let program = self.loaded_program(ifindex, mode)?;
+                self.wanted[at].replace(&program)?;
+            }
         }
         Ok(())
     }
@@ -414,9 +424,9 @@ impl Engine {
     /// A descriptor of the link to an interface, for a process that takes the program's place. `None` if the program is not
     /// attached there.
     pub fn link(&self, ifindex: u32) -> Result<Option<OwnedFd>, EngineError> {
-        let links = self.wanted.iter().zip(&self.attached);
-        let mut of_interface = links.filter(|((wanted, _), _)| *wanted == ifindex).map(|(_, link)| link);
-        let copied = of_interface.next_back().map(|link| link.as_fd().try_clone_to_owned());
+        let of_interface = self.wanted.iter().rfind(|wanted| wanted.ifindex == ifindex);
+        let link = of_interface.and_then(|wanted| wanted.link.as_ref());
+        let copied = link.map(|link| link.as_fd().try_clone_to_owned());
         copied.transpose().map_err(EngineError::Descriptor)
     }
 
@@ -438,7 +448,7 @@ impl Engine {
     /// Detaches the program after an error, because stale tables must not forward.
     fn or_detach<T>(&mut self, result: Result<T, EngineError>) -> Result<T, EngineError> {
         self.serves = result.is_ok();
-        result.inspect_err(|_| self.attached.clear())
+        result.inspect_err(|_| self.wanted.iter_mut().for_each(|wanted| wanted.link = None))
     }
 
     /// The counters of the program, by processor.

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod answers;
+mod attachments;
 mod counts;
 mod death;
 mod dut;

@@ -163,6 +163,22 @@ fn a_watch_compares_vlans_protocols_and_ports() {
 }
 
 #[test]
+fn packets_are_those_of_the_port_that_has_the_device_now() {
+    at_each_hook(|hook| {
+        let mut engine = observed_engine();
+        let (mut observer, mut backlog) = (observer(&engine, None), SampleBacklog::default());
+        let program = &hook.program(&mut engine);
+        for (devices, ports) in [(vec![0, DEVICE], &[1][..]), (vec![DEVICE, 9], &[0]), (vec![8, 9], &[])] {
+            observer.follow_devices(devices);
+            observer.watch(&[request("", false)]);
+            run(program, &to(0xc612_0001));
+            let observed = observer.read(&mut backlog).packets;
+            assert_eq!(observed.iter().map(|packet| packet.port).collect::<Vec<_>>(), ports);
+        }
+    });
+}
+
+#[test]
 fn nothing_is_copied_while_nothing_is_observed() {
     at_each_hook(|hook| {
         let mut rib = Rib::default();

@@ -73,6 +73,10 @@ impl PacketObserver for ProgramObserver {
         self.wishes.watch(requests.iter().map(|request| &**request), device);
     }
 
+    fn follow_devices(&mut self, devices: Vec<u32>) {
+        self.devices = devices;
+    }
+
     fn read(&mut self, samples: &mut SampleBacklog) -> Observed {
         let clock = CopyClock::now();
         let mut observed = Observed::default();

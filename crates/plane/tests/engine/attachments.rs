@@ -1,0 +1,72 @@
+//! The program is attached to one interface, or detached from it: those at the others stay.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use fullview_plane::engine::{Engine, XdpPlace};
+use fullview_table::Rib;
+use fullview_testnet::current::ip;
+use fullview_testnet::{in_namespace, may_load_programs, may_run};
+
+use super::dut::{plan, tables};
+
+/// Indices that no other test of this process has.
+const INDICES: [u32; 3] = [7001, 7002, 7003];
+
+/// The numbers of the link and of the program by the index of the interface.
+fn links() -> BTreeMap<u32, [u32; 2]> {
+    let files = fs::read_dir("/proc/self/fdinfo").unwrap().flatten();
+    // Other tests of this process close files meanwhile.
+    let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
+    let links = texts.filter_map(|text| Some((number(&text, "ifindex")?, link(&text)?)));
+    links.filter(|(index, _)| INDICES.contains(index)).collect()
+}
+
+fn link(text: &str) -> Option<[u32; 2]> {
+    Some([number(text, "link_id")?, number(text, "prog_id")?])
+}
+
+fn number(text: &str, name: &str) -> Option<u32> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t")?.parse().ok())
+}
+
+fn add(index: u32) {
+    ip(&format!("link add d{index} index {index} type veth peer name p{index}"));
+}
+
+fn other_links_stay(attach: fn(&mut Engine, u32)) {
+    let [one, other, third] = INDICES;
+    INDICES.into_iter().for_each(add);
+    let mut engine = Engine::load().unwrap();
+    INDICES.into_iter().for_each(|index| attach(&mut engine, index));
+    assert_eq!(links(), BTreeMap::new(), "there are no tables yet");
+    engine.publish(&plan(1), vec![tables(&Rib::default(), &Rib::default())]).unwrap();
+    let all = links();
+    assert!(all.keys().eq(&INDICES), "{all:?}");
+    let stay = BTreeMap::from([one, third].map(|index| (index, all[&index])));
+    engine.detach(other);
+    assert_eq!(links(), stay);
+    engine.sync().unwrap();
+    assert_eq!(links(), stay, "nothing attaches it again");
+    ip(&format!("link del d{other}"));
+    add(other);
+    attach(&mut engine, other);
+    let again = links();
+    assert!(again.keys().eq(&INDICES) && again[&other] != all[&other], "{again:?}");
+    assert!(stay.iter().all(|(index, link)| again[index] == *link), "{again:?}");
+    INDICES.iter().for_each(|index| _ = ip(&format!("link del d{index}")));
+}
+
+#[test]
+fn programs_at_other_interfaces_stay() {
+    if !(may_load_programs() && may_run(&["ip"])) {
+        return;
+    }
+    in_namespace(|| {
+        other_links_stay(|engine, index| engine.attach(index, XdpPlace::Driver).unwrap());
+        other_links_stay(|engine, index| engine.attach_at_tcx(index).unwrap());
+        if Engine::load().unwrap().reads_stripped_tags() {
+            other_links_stay(|engine, index| engine.attach_reading_tags(index).unwrap());
+        }
+    });
+}
