@@ -51,8 +51,13 @@ impl FlowLab {
     pub fn start(&self) -> Program {
         let options = [&self.control.options()[..], &["--engine", self.engine]].concat();
         let program = self.lab.forward(&options);
-        self.control.wait_until("\"counters\"", |of| of["sent"]["packets"].as_u64() > Some(0));
+        self.wait_until_forwarded();
         program
+    }
+
+    /// Waits until a router forwards the packets.
+    pub fn wait_until_forwarded(&self) {
+        self.control.wait_until("\"counters\"", |of| of["sent"]["packets"].as_u64() > Some(0));
     }
 
     /// Starts a router that takes the running one's place, without waiting for it.
@@ -81,12 +86,12 @@ impl FlowLab {
     }
 
     /// How many packets the kernel has forwarded.
-    fn forwarded_by_kernel(&self) -> u64 {
+    pub fn forwarded_by_kernel(&self) -> u64 {
         forwarded_by_kernel(&self.lab.router)
     }
 
     /// How many packets the programs have left to the kernel because the process had no core in time, or asked for a neighbour.
-    fn left_to_kernel(&self) -> u64 {
+    pub fn left_to_kernel(&self) -> u64 {
         let counters = self.control.ask("\"counters\"");
         let count = |reason| counters["program"][reason].as_u64().unwrap_or(0);
         count("router_stalled") + count("no_neighbor")

@@ -37,6 +37,8 @@ mod handover;
 mod handover_faults;
 #[cfg(feature = "bpf")]
 mod handover_states;
+#[cfg(feature = "bpf")]
+mod interface_changes;
 mod ipfix;
 #[cfg(feature = "bpf")]
 mod jumbo;

@@ -7,6 +7,7 @@ use fullview_testnet::{Node, Program, eventually, may_run};
 use serde_json::{Value, json};
 
 use crate::control::Control;
+use crate::interface_changes::links;
 use crate::lab::{Lab, forward, reaches};
 
 with_each_program!(
@@ -435,7 +436,7 @@ fn packets_from_tc_meet_the_discipline_that_shapes_their_egress_interface() {
 
 /// The other program came with the interface, which was elsewhere meanwhile.
 #[test]
-fn while_another_program_has_an_interface_the_kernel_forwards() {
+fn an_interface_that_another_program_has_is_the_kernels_and_no_other_one() {
     if !may_run(&["ip", "ping", "ethtool", "setpriv"]) {
         return;
     }
@@ -451,15 +452,18 @@ fn while_another_program_has_an_interface_the_kernel_forwards() {
     };
     moved(&lab.router, &elsewhere);
     control.wait_until("\"interfaces\"", |found| engine_of_right(found) == "none");
+    let left = links(&program);
+    assert_eq!(left.len(), 1, "{left:?}");
     let other = forward(&elsewhere, "eth2", &["--engine", "xdp"]);
     // It would give the interface back when that leaves.
     other.signal("STOP");
     moved(&elsewhere, &lab.router);
     lab.router.ip("addr add 10.0.2.1/24 dev eth2");
-    program.wait_for("no program runs, the kernel forwards");
+    program.wait_for("interface eth2: the kernel forwards what comes in by it");
     let all = control.ask("\"interfaces\"");
     let why = all[1]["engine"]["why"].as_str().unwrap();
     assert!(engine_of_right(&all) == "none" && why.contains("busy"), "{all}");
+    assert!(all[0]["engine"]["name"] == "xdp" && links(&program) == left, "{all}");
     lab.left.command("ping -c 3 -i 0.05 -W 60 10.0.2.2");
     other.end("KILL");
     control.wait_until("\"interfaces\"", |found| engine_of_right(found) == "xdp");

@@ -11,6 +11,8 @@
 //!
 //! Other threads ask the loop through `query_queue`, and watch packets through `watch_hub`.
 
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod attachments;
 mod bypass_watch;
 mod control_plane;
 mod counts;
@@ -222,10 +224,10 @@ fn in_kernel(
     let shared = xdp::XdpShared { events: Arc::clone(events), hub: Arc::clone(hub) };
     let takes_over = predecessor.is_some();
     let place = (&options.interfaces[..], options.punts);
-    let mut path = xdp::XdpPath::start(place, program, takes_over, shared, &plane.mirror)?;
+    let mut path = xdp::XdpPath::start(place, program, takes_over, shared, &plane)?;
     if let Some(predecessor) = predecessor {
         follow_until_current(&mut path, &mut plane, &mut source, (&queries, stop))?;
-        path.take_over(predecessor, &plane.mirror)?;
+        path.take_over(predecessor, &plane)?;
     }
     Ok(Box::new(Daemon::new(plane, source, path, queries)))
 }

@@ -91,6 +91,14 @@ impl WatchHub {
         state.change_watches();
     }
 
+    /// The ports have these devices from now on, for the program in the kernel.
+    pub fn follow_devices(&self, devices: Vec<u32>) {
+        let mut state = self.state();
+        state.read_program();
+        state.program.iter_mut().for_each(|program| program.follow_devices(devices.clone()));
+        state.change_watches();
+    }
+
     /// Whether the program in the kernel has to copy packets.
     pub fn is_observing(&self) -> bool {
         let state = self.state();
@@ -216,7 +224,44 @@ fn is_for(watch: &TraceRequest, packet: &ObservedPacket) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use fullview_plane::observed::Observed;
+
     use super::*;
+
+    /// Writes down what it is asked for.
+    struct NotingObserver(Arc<Mutex<Vec<String>>>);
+
+    impl NotingObserver {
+        fn note(&self, call: String) {
+            self.0.lock().unwrap().push(call);
+        }
+    }
+
+    impl PacketObserver for NotingObserver {
+        fn watch(&mut self, requests: &[Arc<TraceRequest>]) {
+            self.note(format!("watch {}", requests.len()));
+        }
+
+        fn follow_devices(&mut self, devices: Vec<u32>) {
+            self.note(format!("follow {devices:?}"));
+        }
+
+        fn read(&mut self, _samples: &mut SampleBacklog) -> Observed {
+            self.note("read".into());
+            Observed::default()
+        }
+    }
+
+    /// The copies of before are read with the devices of before, and a port that is watched is on another one now.
+    #[test]
+    fn other_devices_are_for_what_is_copied_from_now_on() {
+        let (hub, calls) = (Arc::<WatchHub>::default(), Arc::default());
+        hub.observe(Box::new(NotingObserver(Arc::clone(&calls))));
+        let _session = hub.watch(Arc::new(TraceRequest::new("".parse().unwrap(), false, 1))).unwrap();
+        calls.lock().unwrap().clear();
+        hub.follow_devices(vec![3, 0]);
+        assert_eq!(*calls.lock().unwrap(), ["read", "follow [3, 0]", "watch 1"]);
+    }
 
     #[test]
     fn workers_that_ended_are_forgotten_while_no_client_watches() {

@@ -9,20 +9,20 @@ use std::time::Duration;
 use fullview_plane::counters;
 use fullview_plane::engine::{
     Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, LinkFailures, ReportClock, XdpConfig, XdpCounters,
-    XdpDevice, XdpPlace, XdpReason,
+    XdpDevice, XdpReason,
 };
 use fullview_plane::verdict::LimitedReason;
 use fullview_plane::view::{TableReaders, View};
 use fullview_table::group::GroupView;
 
+use super::attachments::Attachments;
 use super::control_plane::ControlPlane;
 use super::counts::{CountSnapshot, HandOver, NamedCounts, PathCounts};
 use super::engine_choice::{EngineInUse, NONE};
 use super::error::DaemonError;
-use super::hook::{Hook, HookChoice};
+use super::hook::HookChoice;
 use super::kernel_source::KernelSource;
 use super::link_alarm::{FailureNotes, LinkAlarm};
-use super::link_presence::is_gone;
 use super::link_program::{noted_namespace, without_verifier_log};
 use super::main_loop::{DataPath, RouterCounts};
 use super::program_choice::ProgramChoice;
@@ -31,13 +31,14 @@ use super::punts::{PuntCount, PuntCounts, by_reason};
 use super::retry::Retry;
 use super::successor::Successor;
 use super::watch_hub::WatchHub;
-use super::xdp_devices::{DeviceReader, DeviceState, TagPlace};
+use super::xdp_devices::{DeviceReader, DeviceState};
 use crate::error::message;
 use crate::events::{EventKind, RecentEvents};
 use crate::log::{self, LogLevel};
 use crate::mirror::Mirror;
 use crate::netlink::event::Link;
 use crate::options::PuntRates;
+use crate::route::LinkIndex;
 use crate::takeover::Predecessor;
 
 /// The algorithms that the program can look up in, one for each family.
@@ -82,14 +83,15 @@ enum LinkOwner {
 /// A loaded program, and the state that it was brought up to date with.
 struct RunningEngine {
     engine: Engine,
-    /// What the program was attached for: each port's interface; its index is 0 if it did not exist.
-    attached: Vec<DeviceState>,
-    /// The interfaces that were published last.
+    attachments: Attachments,
+    /// The interface of each port that was published last; its index is 0 if it did not exist.
     devices: Vec<DeviceState>,
     /// The number of VRFs whose tables the program has room for.
     room: usize,
     /// Whether the kernel has refused to observe packets.
     refuses_to_observe: bool,
+    /// Whether the program has the tables.
+    serves: bool,
     /// The view that was published last, and the generations of its tables. The groups are kept too, so that the next hops
     /// of routes mean the same to the program as to the routes.
     view: Arc<View>,
@@ -130,10 +132,10 @@ impl XdpPath {
         choice: &ProgramChoice,
         takes_over: bool,
         shared: XdpShared,
-        mirror: &Mirror,
+        plane: &ControlPlane,
     ) -> Result<XdpPath, DaemonError> {
         let mut devices = DeviceReader::new(interfaces, choice.rule, choice.taken.clone());
-        devices.check(mirror)?;
+        devices.check(&plane.mirror)?;
         let mut path = XdpPath {
             interfaces: interfaces.to_vec(),
             devices,
@@ -148,17 +150,20 @@ impl XdpPath {
             earlier: XdpCounters::default(),
             links: if takes_over { LinkOwner::Predecessor } else { LinkOwner::This },
         };
-        path.bring_up_to_date(mirror)?;
+        path.bring_up_to_date(plane.now(), &plane.mirror)?;
+        if let Some(refusal) = path.running.as_mut().and_then(|running| running.attachments.take_refusal()) {
+            return Err(DaemonError::Engine(refusal));
+        }
         if !takes_over {
-            path.complete(mirror)?;
+            path.complete(plane)?;
         }
         Ok(path)
     }
 
     /// Does what is possible once the program is attached.
-    fn complete(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
+    fn complete(&mut self, plane: &ControlPlane) -> Result<(), DaemonError> {
         // Some drivers take redirected frames only since the program is attached to them.
-        self.bring_up_to_date(mirror)?;
+        self.bring_up_to_date(plane.now(), &plane.mirror)?;
         self.devices.forget_taken();
         self.log_devices();
         Ok(())
@@ -168,7 +173,11 @@ impl XdpPath {
     ///
     /// # Errors
     /// The other router goes on, and puts its own program back.
-    pub fn take_over(&mut self, predecessor: &mut Predecessor, mirror: &Mirror) -> Result<(), DaemonError> {
+    pub fn take_over(
+        &mut self,
+        predecessor: &mut Predecessor,
+        plane: &ControlPlane,
+    ) -> Result<(), DaemonError> {
         let mut links = BTreeMap::new();
         for name in &self.interfaces {
             if predecessor.interface(name).is_some() {
@@ -180,46 +189,67 @@ impl XdpPath {
             running.engine.take_links(links).map_err(DaemonError::Engine)?;
         }
         for counts in predecessor.finish()? {
-            self.earlier.add(&program_counts::of_this_router(&counts, mirror));
+            self.earlier.add(&program_counts::of_this_router(&counts, &plane.mirror));
         }
-        self.complete(mirror)
+        self.complete(plane)
     }
 
     /// Brings the program up to date. Where it cannot hold the tables, the kernel forwards in its place; that is logged,
-    /// and the router runs on.
-    fn bring_up_to_date(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
+    /// and the router runs on. While another process has the links, they stay as they are.
+    fn bring_up_to_date(&mut self, now: Duration, mirror: &Mirror) -> Result<(), DaemonError> {
         let devices = self.devices.read(mirror);
-        let vrfs = mirror.views().current().parts().tables.len().saturating_sub(1).min(Engine::MOST_VRFS);
-        let is_shared = self.links == LinkOwner::Successor;
-        let fits = |running: &RunningEngine| is_shared || running.is_for(&devices) && running.room >= vrfs;
-        if !self.running.as_ref().is_some_and(fits) && !is_shared {
-            self.end()?;
-            let awaits = self.links == LinkOwner::Predecessor;
-            let (hub, devices) = (&self.shared.hub, devices.clone());
-            let running = RunningEngine::new((devices, vrfs), &self.rates, mirror, hub, awaits);
-            let mut running = running.map_err(DaemonError::Engine)?;
-            self.note_failures_of(&mut running);
-            self.running = Some(running);
+        let has_links = self.links != LinkOwner::Successor;
+        if has_links {
+            self.load_for_tables(&devices, mirror)?;
         }
         let Some(running) = &mut self.running else { return Ok(()) };
-        let refusal = if is_shared { None } else { running.observe(self.shared.hub.is_observing()) };
-        let warning = match running.follow(mirror, devices) {
+        let refusal = if has_links { running.prepare(&devices, &self.shared.hub) } else { None };
+        let warning = match running.follow(mirror, &devices, &self.shared.hub) {
             Ok(()) => refusal,
             Err(
                 warning @ (EngineError::TooLarge { .. }
                 | EngineError::Algorithm { .. }
                 | EngineError::Interfaces { .. }),
             ) => Some(warning.to_string()),
-            // Netlink will report the interface's removal. Until then the kernel forwards, and each turn tries again.
-            Err(_) if self.is_any_gone() => return self.end(),
             Err(error) => return Err(DaemonError::Engine(error)),
         };
+        if has_links {
+            self.attach(&devices, now);
+        }
+        self.warn(warning);
+        self.report(mirror);
+        Ok(())
+    }
+
+    /// Loads the program, unless one runs that has room for the tables of all VRFs.
+    fn load_for_tables(&mut self, devices: &[DeviceState], mirror: &Mirror) -> Result<(), DaemonError> {
+        let vrfs = mirror.views().current().parts().tables.len().saturating_sub(1).min(Engine::MOST_VRFS);
+        if self.running.as_ref().is_some_and(|running| running.room >= vrfs) {
+            return Ok(());
+        }
+        self.end()?;
+        let awaits = self.links == LinkOwner::Predecessor;
+        let running = RunningEngine::new((devices, vrfs), &self.rates, mirror, &self.shared.hub, awaits);
+        let mut running = running.map_err(DaemonError::Engine)?;
+        self.note_failures_of(&mut running);
+        self.running = Some(running);
+        Ok(())
+    }
+
+    /// Attaches the program where it is missing. An interface that refuses it does not keep it from the others.
+    fn attach(&mut self, devices: &[DeviceState], now: Duration) {
+        let Some(running) = self.running.as_mut().filter(|running| running.serves) else { return };
+        let ports = (&self.interfaces[..], devices);
+        let lines = running.attachments.attach_missing(&mut running.engine, ports, now);
+        lines.iter().for_each(|(kind, line)| self.log(*kind, line));
+    }
+
+    /// Logs a warning, unless it is that of the last turn.
+    fn warn(&mut self, warning: Option<String>) {
         if let Some(warning) = warning.iter().find(|warning| self.warning.as_ref() != Some(warning)) {
             self.log(EventKind::Warning, warning);
         }
         self.warning = warning;
-        self.report(mirror);
-        Ok(())
     }
 
     /// As [`Self::bring_up_to_date`] of a router that runs already, which does not end because a program cannot be loaded or
@@ -228,7 +258,7 @@ impl XdpPath {
         if self.retry.waits(now) {
             return Ok(());
         }
-        match self.bring_up_to_date(mirror) {
+        match self.bring_up_to_date(now, mirror) {
             Err(DaemonError::Engine(refusal)) => self.rest(now, &refusal),
             done => {
                 self.retry.reset();
@@ -276,14 +306,6 @@ impl XdpPath {
         self.running.iter().for_each(|running| running.engine.report(complete_at));
     }
 
-    /// Whether an interface is no longer the one that the program is attached to.
-    fn is_any_gone(&self) -> bool {
-        let attached = self.running.iter().flat_map(|running| &running.attached);
-        let indices = attached.map(|state| state.device.index);
-        let mut known = self.interfaces.iter().zip(indices).filter(|(_, index)| *index != 0);
-        known.any(|(name, index)| is_gone(name, index))
-    }
-
     /// Removes the program from the kernel, and keeps what it counted.
     fn end(&mut self) -> Result<(), DaemonError> {
         self.earlier = self.counted()?;
@@ -323,7 +345,7 @@ impl HandOver for XdpPath {
     fn hand_over(&mut self, port: u16) -> Result<Option<(u32, OwnedFd)>, DaemonError> {
         self.links = LinkOwner::Successor;
         let Some(running) = &self.running else { return Ok(None) };
-        let index = running.attached.get(usize::from(port)).map_or(0, |state| state.device.index);
+        let index = running.index(port);
         let link = running.engine.link(index).map_err(DaemonError::Engine)?;
         Ok(link.map(|link| (index, link)))
     }
@@ -363,6 +385,9 @@ impl PathCounts for XdpPath {
         if let Some(refusal) = &self.refusal {
             return EngineInUse { name: NONE, why: format!("the kernel forwards: {refusal}") };
         }
+        if let Some(why) = self.running.as_ref().and_then(|running| running.refusal(port)) {
+            return EngineInUse { name: NONE, why: format!("the kernel forwards: {why}") };
+        }
         let choice = self.devices.choice(port);
         let in_use =
             |choice: HookChoice| EngineInUse { name: choice.hook.name(), why: choice.reason.to_string() };
@@ -396,7 +421,7 @@ impl PathCounts for XdpPath {
 impl RunningEngine {
     /// Loads a program with room for that many VRFs, and for some more that may be added.
     fn new(
-        (devices, vrfs): (Vec<DeviceState>, usize),
+        (devices, vrfs): (&[DeviceState], usize),
         rates: &PuntRates,
         mirror: &Mirror,
         hub: &WatchHub,
@@ -410,19 +435,41 @@ impl RunningEngine {
         if awaits_links {
             engine.await_links();
         }
-        let indices = devices.iter().map(|state| state.device.index).collect();
-        hub.observe(Box::new(engine.observer(indices, hub.sample())?));
+        hub.observe(Box::new(engine.observer(indices(devices), hub.sample())?));
         engine.observe(hub.is_observing())?;
-        devices
-            .iter()
-            .filter(|state| state.device.index != 0)
-            .try_for_each(|state| attach(&mut engine, state))?;
         // The generations are empty, so the first `follow` publishes.
         let view = mirror.views().current();
         let groups = view.parts().groups.current();
-        let (generations, refuses_to_observe) = (Vec::new(), false);
-        let attached = devices.clone();
-        Ok(RunningEngine { engine, attached, devices, room, refuses_to_observe, view, groups, generations })
+        Ok(RunningEngine {
+            engine,
+            attachments: Attachments::default(),
+            devices: devices.to_vec(),
+            room,
+            refuses_to_observe: false,
+            serves: false,
+            view,
+            groups,
+            generations: Vec::new(),
+        })
+    }
+
+    /// The index of a port's interface; 0 if it did not exist.
+    fn index(&self, port: u16) -> LinkIndex {
+        self.devices.get(usize::from(port)).map_or(0, |state| state.device.index)
+    }
+
+    /// Why the program is not attached to a port's interface, if that refuses it.
+    fn refusal(&self, port: u16) -> Option<String> {
+        self.attachments.refusal(self.index(port))
+    }
+
+    /// Leaves the interfaces that are others now, and has the program copy packets for clients, or no more. Returns why the
+    /// kernel refuses that.
+    fn prepare(&mut self, devices: &[DeviceState], hub: &WatchHub) -> Option<String> {
+        self.attachments.detach_changed(&mut self.engine, devices);
+        // A program may have been refused only because an interface was going.
+        self.refuses_to_observe &= self.devices == devices;
+        self.observe(hub.is_observing())
     }
 
     /// Has the program copy packets for clients, or no more. Returns why the kernel refuses that; it is asked once.
@@ -436,13 +483,28 @@ impl RunningEngine {
         Some(format!("packets cannot be observed: {why}"))
     }
 
-    /// Whether the program is attached as these interfaces need it.
-    fn is_for(&self, devices: &[DeviceState]) -> bool {
-        let attached = |state: &DeviceState| (state.device.index, state.birth, state.tags, state.choice.hook);
-        self.attached.iter().map(attached).eq(devices.iter().map(attached))
+    /// Publishes what has changed. If the engine fails, it is attached to no interface.
+    fn follow(
+        &mut self,
+        mirror: &Mirror,
+        devices: &[DeviceState],
+        hub: &WatchHub,
+    ) -> Result<(), EngineError> {
+        let followed = self.follow_view(mirror, devices);
+        self.serves = followed.is_ok();
+        if followed.is_err() {
+            self.attachments.detach_all(&mut self.engine);
+            // The next call publishes.
+            self.generations.clear();
+        }
+        if indices(&self.devices) != indices(devices) {
+            hub.follow_devices(indices(devices));
+        }
+        self.devices = devices.to_vec();
+        followed
     }
 
-    fn follow(&mut self, mirror: &Mirror, devices: Vec<DeviceState>) -> Result<(), EngineError> {
+    fn follow_view(&mut self, mirror: &Mirror, devices: &[DeviceState]) -> Result<(), EngineError> {
         let view = mirror.views().current();
         let tables = &view.parts().tables;
         let generation =
@@ -461,20 +523,13 @@ impl RunningEngine {
             self.engine.sync()?;
         }
         (self.view, self.groups, self.generations) = (Arc::clone(&view), groups, generations);
-        self.devices = devices;
         Ok(())
     }
 }
 
-fn attach(engine: &mut Engine, state: &DeviceState) -> Result<(), EngineError> {
-    let index = state.device.index;
-    match (state.choice.hook, state.tags) {
-        (Hook::Tcx, _) => engine.attach_at_tcx(index),
-        (_, TagPlace::Driver) => engine.attach_reading_tags(index),
-        (_, TagPlace::Nowhere) => Ok(()),
-        (Hook::Driver, TagPlace::Frame) => engine.attach(index, XdpPlace::Driver),
-        (Hook::Generic, TagPlace::Frame) => engine.attach(index, XdpPlace::BehindDriver),
-    }
+/// The indices of the ports' interfaces.
+fn indices(devices: &[DeviceState]) -> Vec<LinkIndex> {
+    devices.iter().map(|state| state.device.index).collect()
 }
 
 /// Those of the program's counters that workers have too.

@@ -1,0 +1,124 @@
+//! One interface comes, goes or changes while packets flow between two others: their programs stay, and forward.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use fullview_testnet::{Program, eventually, may_run};
+
+use crate::handover::{FlowLab, PROGRAMS};
+use crate::lab::forward;
+
+/// The numbers of the link and of the program on an interface.
+type OnInterface = [u32; 2];
+
+/// What a router has on interfaces, by their indices.
+pub fn links(program: &Program) -> BTreeMap<u32, OnInterface> {
+    let files = fs::read_dir(format!("/proc/{}/fdinfo", program.id())).unwrap().flatten();
+    // The router closes files meanwhile.
+    let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
+    texts.filter_map(|text| Some((number(&text, "ifindex")?, link(&text)?))).collect()
+}
+
+fn link(text: &str) -> Option<OnInterface> {
+    Some([number(text, "link_id")?, number(text, "prog_id")?])
+}
+
+fn number(text: &str, name: &str) -> Option<u32> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t")?.parse().ok())
+}
+
+/// A router between eth1 and eth2, whose third interface changes.
+struct ChangeLab {
+    flow: FlowLab,
+    program: Program,
+    /// The links at eth1 and eth2.
+    stay: BTreeMap<u32, OnInterface>,
+    forwarded: u64,
+}
+
+impl ChangeLab {
+    fn new(engine: &'static str) -> ChangeLab {
+        let flow = FlowLab::new(engine);
+        let options = [&flow.control.options()[..], &["--engine", engine, "--wait"]].concat();
+        let program = forward(&flow.lab.router, "eth1,eth2,eth3", &options);
+        flow.wait_until_forwarded();
+        let stay = links(&program);
+        assert_eq!(stay.len(), 2, "{stay:?}");
+        ChangeLab { flow, program, stay, forwarded: 0 }
+    }
+
+    fn ip(&self, arguments: &str) {
+        self.flow.lab.router.ip(arguments);
+    }
+
+    /// Adds the third interface with this index.
+    fn add(&mut self, index: u32) {
+        self.ip(&format!("link add eth3 index {index} type veth peer name eth4"));
+        self.flow.lab.router.keep_tags("eth3");
+        ["eth3", "eth4"].iter().for_each(|name| self.ip(&format!("link set {name} up")));
+        self.has_program_at(&[index]);
+    }
+
+    /// Waits until the router has programs at these interfaces besides eth1 and eth2, which have the same ones as ever and
+    /// forward more packets.
+    fn has_program_at(&mut self, others: &[u32]) {
+        let is_there =
+            || links(&self.program).keys().filter(|index| !self.stay.contains_key(*index)).eq(others);
+        assert!(eventually(is_there), "{others:?}: {}", self.program.output());
+        let now = links(&self.program);
+        assert!(
+            self.stay.iter().all(|(index, link)| now.get(index) == Some(link)),
+            "{:?} {now:?}",
+            self.stay
+        );
+        self.flow.wait_for_packets();
+        let forwarded = self.flow.control.ask("\"counters\"")["program"]["forwarded"].as_u64().unwrap();
+        assert!(forwarded > self.forwarded, "{forwarded}, {} before", self.forwarded);
+        self.forwarded = forwarded;
+    }
+}
+
+/// It is added, removed, made again with another index and with the same one, and becomes a part of a bridge.
+fn programs_at_other_interfaces_stay(engine: &'static str) {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let mut lab = ChangeLab::new(engine);
+    let (left, by_kernel) = (lab.flow.left_to_kernel(), lab.flow.forwarded_by_kernel());
+    lab.add(101);
+    lab.ip("link del eth3");
+    lab.has_program_at(&[]);
+    lab.add(102);
+    let first = links(&lab.program)[&102];
+    lab.ip("link del eth3");
+    lab.add(102);
+    assert!(eventually(|| links(&lab.program).get(&102).is_some_and(|link| *link != first)));
+    lab.ip("link add bridge type bridge");
+    lab.ip("link set eth3 master bridge");
+    lab.has_program_at(&[]);
+    lab.ip("link set eth3 nomaster");
+    lab.has_program_at(&[102]);
+    let by_kernel = lab.flow.forwarded_by_kernel() - by_kernel;
+    let left = lab.flow.left_to_kernel() - left;
+    assert!(by_kernel <= left, "{by_kernel} packets met no program, or were among {left}");
+    let (_, lost, twice) = lab.flow.end();
+    assert_eq!((lost, twice), (vec![], vec![]));
+}
+
+with_each_program!(programs_at_other_interfaces_stay);
+
+/// Behind the driver, no program can see the tags that are stripped.
+#[test]
+fn programs_at_other_interfaces_stay_when_one_strips_tags() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let mut lab = ChangeLab::new("xdp-generic");
+    lab.add(101);
+    lab.flow.lab.router.command("ethtool -K eth3 rxvlan on");
+    lab.has_program_at(&[]);
+    lab.flow.lab.router.keep_tags("eth3");
+    lab.has_program_at(&[101]);
+    let (_, lost, twice) = lab.flow.end();
+    assert_eq!((lost, twice), (vec![], vec![]));
+}
