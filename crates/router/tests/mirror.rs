@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use fullview_plane::adjacency::Adjacency;
 use fullview_plane::interface::InterfaceAddress;
-use fullview_plane::view::View;
+use fullview_plane::view::{View, ViewReader};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_router::mirror::Mirror;
 use fullview_router::netlink::event::{
@@ -828,6 +828,54 @@ fn a_vrf_may_be_reported_after_its_members() {
     script.apply([ControlEvent::RouteRemoved(connected("10.0.2.0/24", 2))]);
     assert_eq!(script.to("10.0.2.5"), "no route");
     assert_eq!(script.all_in(1, "10.0.2.5"), set(&["1:5"]));
+}
+
+/// The events that move eth2 into a VRF with table 100, which gets its network.
+fn into_a_vrf() -> [ControlEvent; 3] {
+    [
+        ControlEvent::Link(Link { kind: LinkKind::Vrf { table: 100 }, ..link(5, "blue") }),
+        ControlEvent::Link(Link { master: Some(5), ..link(2, "eth2") }),
+        add(RouteEntry { table: 100, ..connected("10.0.2.0/24", 2) }),
+    ]
+}
+
+/// Looks up 10.0.2.5 by every view as a worker would, until that is in table 100. All must lead to the neighbour.
+fn follow_into_the_vrf(mut reader: ViewReader) {
+    let address = std::net::Ipv4Addr::new(10, 0, 2, 5).to_bits();
+    let mut table = 0;
+    while table == 0 {
+        let view = reader.view();
+        table = view.interface(1).unwrap().table;
+        let hop = view.parts().tables[usize::from(table)].inet.with(|fib| fib.lookup(address));
+        assert_eq!(name(hop, view.parts().adjacencies.get(hop)), "1:5", "in table {table}");
+    }
+}
+
+#[test]
+fn a_table_has_its_routes_before_an_interface_looks_up_in_it() {
+    let mut script = Script::new();
+    script.apply([neighbor(2, "10.0.2.5", 5, REACHABLE)]);
+    let reader = script.mirror.views().reader();
+    let worker = std::thread::spawn(move || follow_into_the_vrf(reader));
+    let others = (0..20_000u32).map(|n| format!("{}.{}.{}.0/24", 20 + (n >> 16), n >> 8 & 255, n & 255));
+    let others = others.map(|to| add(RouteEntry { table: 100, ..route(&to, &[by(2, "10.0.2.5")]) }));
+    script.apply(others.chain(into_a_vrf()));
+    worker.join().unwrap();
+}
+
+#[test]
+fn a_table_keeps_its_routes_while_a_worker_may_look_up_in_it() {
+    let mut script = Script::new();
+    script.apply([neighbor(2, "10.0.2.5", 5, REACHABLE)]);
+    let before = script.view();
+    let gone = ControlEvent::RouteRemoved(connected("10.0.2.0/24", 2));
+    into_a_vrf().into_iter().chain([gone]).for_each(|event| script.mirror.apply(event));
+    script.mirror.commit(script.now);
+    assert_eq!(script.all_in(1, "10.0.2.9"), set(&["1:glean"]));
+    assert_eq!(script.to("10.0.2.9"), "1:glean", "a worker uses the view before");
+    drop(before);
+    script.settle();
+    assert_eq!(["10.0.2.5", "10.0.2.9"].map(|to| script.to(to)), ["no route"; 2]);
 }
 
 #[test]

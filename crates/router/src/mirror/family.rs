@@ -73,6 +73,15 @@ impl<A: Address> Default for FamilyRoutes<A> {
     }
 }
 
+impl<A: Address> Touched<A> {
+    /// Takes out the prefixes that `is_it`; none of these waits any more.
+    fn take_at_once(&mut self, is_it: impl Fn(&Prefix<A>) -> bool) -> Touched<A> {
+        let is_it = |prefix: &mut Prefix<A>| is_it(prefix);
+        let (at_once, soon) = (self.at_once.extract_if(.., is_it), self.soon.extract_if(.., is_it));
+        Touched { at_once: at_once.chain(soon).collect(), soon: Vec::new() }
+    }
+}
+
 /// A route, and where it belongs.
 pub(super) struct PlacedRoute<A: Address> {
     pub table: u32,
@@ -358,16 +367,53 @@ impl<A: Address> FamilyRoutes<A> {
         }
     }
 
-    /// Hands all changes to the tables.
-    pub fn commit(&mut self, now: Time, tables: &mut FamilyTables<A>, sets: &HopSets) {
-        for (table, touched) in std::mem::take(&mut self.touched) {
+    /// Hands all changes to the tables. Those of `left` keep the routes that are gone until they are left no longer.
+    pub fn commit(&mut self, now: Time, left: &BTreeSet<u32>, tables: &mut FamilyTables<A>, sets: &HopSets) {
+        self.hand_over_present(now, left, tables, sets);
+        let all = std::mem::take(&mut self.touched);
+        let (kept, all): (FxHashMap<_, _>, _) = all.into_iter().partition(|(table, _)| left.contains(table));
+        self.touched = kept;
+        for (table, touched) in all {
             if table != LOCAL_TABLE {
                 tables.create(table);
                 self.hand_over(now, table, &touched, tables, sets);
             }
         }
+        self.commit_hosts((now, Origin::Protocol), tables, sets);
+    }
+
+    /// Hands to these tables the routes that there are, at once. Routes that are gone stay there until [`Self::commit`].
+    pub fn commit_present(
+        &mut self,
+        now: Time,
+        numbers: &BTreeSet<u32>,
+        tables: &mut FamilyTables<A>,
+        sets: &HopSets,
+    ) {
+        self.hand_over_present(now, numbers, tables, sets);
+        self.commit_hosts((now, Origin::Interface), tables, sets);
+    }
+
+    fn hand_over_present(
+        &mut self,
+        now: Time,
+        numbers: &BTreeSet<u32>,
+        tables: &mut FamilyTables<A>,
+        sets: &HopSets,
+    ) {
+        for table in numbers.iter().copied().filter(|table| *table != LOCAL_TABLE) {
+            let FamilyRoutes { local, routes, touched, .. } = self;
+            let Some(touched) = touched.get_mut(&table) else { continue };
+            let is_present = |prefix: &Prefix<A>| own(local, routes, table, *prefix, sets).is_some();
+            let present = touched.take_at_once(is_present);
+            tables.create(table);
+            self.hand_over(now, table, &present, tables, sets);
+        }
+    }
+
+    fn commit_hosts(&mut self, when: (Time, Origin), tables: &mut FamilyTables<A>, sets: &HopSets) {
         let FamilyRoutes { local, routes, hosts, .. } = self;
-        hosts.commit(now, tables, &sets.next_hops, |table, prefix| {
+        hosts.commit(when, tables, &sets.next_hops, |table, prefix| {
             own(local, routes, table, prefix, sets).is_some()
         });
     }

@@ -99,10 +99,11 @@ impl<A: Address> HostRoutes<A> {
         self.dirty.extend(self.all.range(range).map(|(key, _)| (table, *key)));
     }
 
-    /// Adapts the host routes to the routes of the tables; `has_own` tells where the kernel has a route to that prefix.
+    /// Adapts the host routes to the routes of the tables; `has_own` tells where the kernel has a route to that prefix. `origin`
+    /// says whether the tables may follow later.
     pub fn commit(
         &mut self,
-        now: Time,
+        (now, origin): (Time, Origin),
         tables: &mut FamilyTables<A>,
         indices: &NextHopIndices,
         has_own: impl Fn(u32, Prefix<A>) -> bool,
@@ -122,7 +123,7 @@ impl<A: Address> HostRoutes<A> {
             let decided = self.decide(table, key, tables, indices, &has_own);
             decided.into_iter().for_each(|decided| change(table, decided));
         }
-        hand_over(now, tables, changes);
+        hand_over((now, origin), tables, changes);
     }
 
     /// A neighbour has a host route if the route that covers it is its network's. Where the kernel has a route to this
@@ -151,11 +152,15 @@ impl<A: Address> HostRoutes<A> {
     }
 }
 
-fn hand_over<A: Address>(now: Time, tables: &mut FamilyTables<A>, changes: FxHashMap<u32, Vec<Change<A>>>) {
+fn hand_over<A: Address>(
+    (now, origin): (Time, Origin),
+    tables: &mut FamilyTables<A>,
+    changes: FxHashMap<u32, Vec<Change<A>>>,
+) {
     for (table, mut changes) in changes {
         // A neighbour of two links may lose the host route of one and get that of the other.
         changes.sort_by_key(|change| change.next_hop.is_some());
         // Only tables that have routes lead to neighbours.
-        let _ = tables.apply(now, table, &changes, Origin::Protocol);
+        let _ = tables.apply(now, table, &changes, origin);
     }
 }

@@ -3,15 +3,18 @@
 //!
 //! Pure: it takes events and times, and owns no socket and no clock. [`Mirror::apply`] takes an event;
 //! [`Mirror::commit`] hands on everything that changed, in the order that keeps a FIB from leading to a next hop that
-//! the view does not know: groups, then the view, then the routes. A next hop that is no longer used is freed when all
-//! FIBs have followed and the last view that knew it is gone.
+//! the view does not know: groups, then the view, then the routes. A table that an interface is to look up in has its routes
+//! before the view says so (the next hops of these are in a view of their own then), and one that it has left keeps its routes
+//! until no worker reads the view before. A next hop that is no longer used is freed when all FIBs have followed and the
+//! last view that knew it is gone.
 //!
 //! A dump stands between [`Mirror::begin_dump`] and [`Mirror::end_dump`]: what it did not list is removed.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use fullview_plane::view::Views;
+use fullview_plane::view::{View, ViewError, Views};
 use fullview_table::Family;
 use fullview_table::fib::framework::{Settings, Tables, Time};
 
@@ -23,7 +26,7 @@ use reclaim::Reclaim;
 use routing::Routing;
 use rule_list::Coverage;
 use rules::RuleTable;
-use view::{Publisher, Sources};
+use view::{Publisher, Sources, TableChanges};
 
 mod apply;
 mod family;
@@ -52,6 +55,16 @@ pub use view::InterfacePolicy;
 /// The least time between two looks through all routes for those that got no index.
 const RETRY_PAUSE: Time = Time::from_secs(1);
 
+/// The longest time for which tables keep routes that are gone because a worker may still use an earlier view.
+const LONGEST_LEFT: Time = Time::from_secs(1);
+
+/// Tables in which an interface looked up by a view that workers may still read.
+struct LeftTables {
+    tables: BTreeSet<u32>,
+    view: u64,
+    until: Time,
+}
+
 /// The kernel's state, and what follows from it.
 pub struct Mirror {
     links: LinkTable,
@@ -59,6 +72,8 @@ pub struct Mirror {
     rules: RuleTable,
     routing: Routing,
     reclaim: Reclaim,
+    /// Tables that keep routes that are gone.
+    left: Vec<LeftTables>,
     publisher: Publisher,
     /// The tables that rules name, and how much their routes cover.
     coverage: Vec<(Family, u32, Coverage)>,
@@ -85,6 +100,7 @@ impl Mirror {
             publisher: Publisher::new(&routing),
             routing,
             reclaim: Reclaim::default(),
+            left: Vec::new(),
             coverage: Vec::new(),
             view_changed: true,
             suspected: Vec::new(),
@@ -181,9 +197,10 @@ impl Mirror {
         self.retry_without_index(now);
         self.view_changed |= self.routing.refresh(&self.links);
         self.view_changed |= self.update_coverage();
-        self.publish();
-        self.routing.commit(now);
-        let released = self.routing.release_tables(&self.links.tables());
+        self.publish(now);
+        let left = self.left_tables(now);
+        self.routing.commit(now, &left);
+        let released = self.routing.release_tables(&(&self.links.tables() | &left));
         self.reclaim.forget(&released);
         self.tick(now);
     }
@@ -204,7 +221,7 @@ impl Mirror {
         self.reclaim.follow(&mut self.routing);
         if self.routing.sets.next_hops.wants_view() {
             self.view_changed = true;
-            self.publish();
+            self.publish(now);
         }
         self.routing.sets.next_hops.reclaim();
     }
@@ -227,22 +244,48 @@ impl Mirror {
         before != self.coverage
     }
 
-    fn publish(&mut self) {
+    fn publish(&mut self, now: Time) {
         self.routing.sets.publish_groups();
         if std::mem::take(&mut self.view_changed) | self.routing.sets.next_hops.take_is_new() {
-            let sources = Sources {
-                links: &self.links,
-                neighbors: &self.neighbors,
-                rules: &self.rules,
-                routing: &self.routing,
-            };
-            let published = self.publisher.publish(&sources);
-            let warnings = &mut self.routing.sets.warnings;
-            warnings.extend(self.publisher.take_warnings());
-            match published {
-                Ok(view) => self.routing.sets.next_hops.published(&view),
-                Err(error) => warnings.push(format!("the view is not renewed: {error}")),
-            }
+            self.change_tables(now);
+            self.publish_by(Publisher::publish);
+        }
+    }
+
+    /// Where interfaces are to look up in other tables, hands the routes of these over before the view that says so.
+    fn change_tables(&mut self, now: Time) {
+        let Mirror { links, neighbors, rules, routing, publisher, .. } = &*self;
+        let TableChanges { entered, left: tables } =
+            publisher.table_changes(&Sources { links, neighbors, rules, routing });
+        if !entered.is_empty() {
+            self.publish_by(Publisher::publish_next_hops);
+            self.routing.commit_present(now, &entered);
+        }
+        if !tables.is_empty() {
+            let view = self.routing.sets.next_hops.current_view();
+            self.left.push(LeftTables { tables, view, until: now + LONGEST_LEFT });
+        }
+    }
+
+    /// The tables that workers may look up in by an earlier view.
+    fn left_tables(&mut self, now: Time) -> BTreeSet<u32> {
+        let next_hops = &self.routing.sets.next_hops;
+        self.left.retain(|left| now < left.until && next_hops.is_read(left.view));
+        self.left.iter().flat_map(|left| &left.tables).copied().collect()
+    }
+
+    /// Has the publisher make and publish a view.
+    fn publish_by(
+        &mut self,
+        publish: impl FnOnce(&mut Publisher, &Sources<'_>) -> Result<Arc<View>, ViewError>,
+    ) {
+        let Mirror { links, neighbors, rules, routing, publisher, .. } = self;
+        let published = publish(publisher, &Sources { links, neighbors, rules, routing });
+        let warnings = &mut routing.sets.warnings;
+        warnings.extend(publisher.take_warnings());
+        match published {
+            Ok(view) => routing.sets.next_hops.published(&view),
+            Err(error) => warnings.push(format!("the view is not renewed: {error}")),
         }
     }
 

@@ -185,6 +185,16 @@ impl NextHopIndices {
         self.views.push((self.published, Arc::downgrade(view)));
     }
 
+    /// The number of the view that workers read from now on.
+    pub fn current_view(&self) -> u64 {
+        self.published
+    }
+
+    /// Whether a worker may read the view with this number, or one before it.
+    pub fn is_read(&self, number: u64) -> bool {
+        self.views.iter().any(|(view, readers)| *view <= number && readers.strong_count() > 0)
+    }
+
     /// All FIBs have followed; every view published so far may still know these indices.
     pub fn retire(&mut self, released: Vec<Released>) {
         self.waiting.push((self.published, released));

@@ -268,10 +268,17 @@ impl Routing {
         }
     }
 
-    /// Hands changed routes to the tables.
-    pub fn commit(&mut self, now: Time) {
-        self.inet.commit(now, &mut self.tables.inet, &self.sets);
-        self.inet6.commit(now, &mut self.tables.inet6, &self.sets);
+    /// Hands changed routes to the tables. Those of `left` keep the routes that are gone until they are left no longer.
+    pub fn commit(&mut self, now: Time, left: &BTreeSet<u32>) {
+        self.inet.commit(now, left, &mut self.tables.inet, &self.sets);
+        self.inet6.commit(now, left, &mut self.tables.inet6, &self.sets);
+    }
+
+    /// Hands to these tables the routes that there are, at once, so that packets may be looked up in them. Routes that are gone
+    /// stay there until [`Self::commit`].
+    pub fn commit_present(&mut self, now: Time, tables: &BTreeSet<u32>) {
+        self.inet.commit_present(now, tables, &mut self.tables.inet, &self.sets);
+        self.inet6.commit_present(now, tables, &mut self.tables.inet6, &self.sets);
     }
 
     /// Removes the tables without routes, except those that packets are looked up in. Returns their numbers.

@@ -1,6 +1,6 @@
 //! The view that workers forward with, made from links, addresses, neighbours, rules and next hops.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
@@ -35,6 +35,8 @@ pub struct InterfacePolicy {
 /// Publishes views.
 pub(super) struct Publisher {
     views: Views,
+    /// The tables that packets of each interface are looked up in by the last view, by the interface's number.
+    used: Vec<BTreeSet<u32>>,
     /// Interfaces of whose packets rules leave some to the kernel, by name.
     ruled: Vec<String>,
     /// How many rules of policy routing the data path has room for.
@@ -47,6 +49,13 @@ pub(super) struct Publisher {
     pub flow_seed: u64,
     /// The names of the interfaces, by number, for which the rules of a filter were made; `None` if there is no filter.
     pub judged: Option<Vec<String>>,
+}
+
+/// The tables that interfaces begin to look up in, and those that interfaces no longer look up in.
+#[derive(Default)]
+pub(super) struct TableChanges {
+    pub entered: BTreeSet<u32>,
+    pub left: BTreeSet<u32>,
 }
 
 /// What a view is made from.
@@ -72,6 +81,7 @@ impl Publisher {
         let view = View::new(parts).expect("a view without interfaces and next hops");
         Publisher {
             views: Views::new(view),
+            used: Vec::new(),
             ruled: Vec::new(),
             most_rules: usize::MAX,
             tables: TablePlaces::default(),
@@ -96,8 +106,8 @@ impl Publisher {
     /// stays then.
     pub fn publish(&mut self, sources: &Sources<'_>) -> Result<Arc<View>, ViewError> {
         let links: Vec<_> = sources.links_and_lookups().collect();
-        let used = links.iter().flat_map(|(_, link)| link).flat_map(|(_, lookups)| lookups.tables());
-        self.warnings.extend(self.tables.follow(used.collect()));
+        self.used = links.iter().map(|(_, link)| tables_of(link.as_ref())).collect();
+        self.warnings.extend(self.tables.follow(self.used.iter().flatten().copied().collect()));
         self.ruled.clear();
         let without_mtu = std::mem::take(&mut self.without_mtu);
         let (tables, mut room) = (&sources.routing.tables, RuleRoom::new(self.most_rules));
@@ -119,6 +129,29 @@ impl Publisher {
             groups: sources.routing.sets.groups.shared_reader(),
             policy: Policy { flow_seed: self.flow_seed, ..Policy::default() },
         })?;
+        Ok(self.views.publish(view))
+    }
+
+    /// Which tables the packets of interfaces will be looked up in that were looked up elsewhere until now, and which no longer.
+    pub fn table_changes(&self, sources: &Sources<'_>) -> TableChanges {
+        let mut changes = TableChanges::default();
+        let new = sources.links_and_lookups().map(|(_, link)| tables_of(link.as_ref()));
+        let has_packets =
+            |(before, now): &(&BTreeSet<u32>, BTreeSet<u32>)| !before.is_empty() && !now.is_empty();
+        for (before, now) in self.used.iter().zip(new).filter(has_packets) {
+            changes.entered.extend(&now - before);
+            changes.left.extend(before - &now);
+        }
+        changes
+    }
+
+    /// Publishes the current view with the next hops that there are now, and new interfaces that forward nothing yet.
+    pub fn publish_next_hops(&mut self, sources: &Sources<'_>) -> Result<Arc<View>, ViewError> {
+        let parts = self.views.current().parts().clone();
+        let new = sources.links.interfaces().skip(parts.interfaces.len());
+        let new = new.map(|(place, _)| closed(sources.absent(place)));
+        let interfaces = parts.interfaces.iter().cloned().chain(new).collect();
+        let view = View::new(ViewParts { interfaces, adjacencies: sources.adjacencies(), ..parts })?;
         Ok(self.views.publish(view))
     }
 
@@ -173,6 +206,10 @@ impl Publisher {
             None => interface,
         }
     }
+}
+
+fn tables_of(link: Option<&(&Link, InterfaceLookups)>) -> BTreeSet<u32> {
+    link.into_iter().flat_map(|(_, lookups)| lookups.tables()).collect()
 }
 
 fn closed(interface: Interface) -> Interface {
