@@ -204,6 +204,26 @@ fn the_program_drops_packets_with_wrong_sources(engine: &str) {
     assert!(said.contains("\n20 source_check") && said.contains(" way_back"), "{said}");
 }
 
+/// Only the kernel knows which frames of a veth device have no checksums yet.
+#[test]
+fn the_log_warns_of_checksums_that_senders_leave_unfinished() {
+    if !may_run(&["ip", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    for (engine, warns) in [("xdp", true), ("tc", false)] {
+        let mut program = lab.forward(&["--engine", engine]);
+        program.wait_for("interface eth2: ");
+        let said = program.output();
+        let warned = ["eth1", "eth2"].map(|name| {
+            said.contains(&format!("interface {name}: it is a veth device"))
+                && said.contains("`ethtool -K PEER tx off`")
+        });
+        assert_eq!(warned, [warns; 2], "{engine}: {said}");
+        program.end("TERM");
+    }
+}
+
 /// The number of packets with this outcome in the program.
 pub fn counted(control: &Control, outcome: &str) -> u64 {
     control.ask("\"counters\"")["program"][outcome].as_u64().unwrap()

@@ -291,7 +291,7 @@ impl XdpPath {
     }
 
     fn log_devices(&mut self) {
-        self.devices.changes().iter().for_each(|line| self.log(EventKind::Router, line));
+        self.devices.changes().iter().for_each(|(kind, line)| self.log(*kind, line));
     }
 
     fn log(&self, kind: EventKind, line: &str) {

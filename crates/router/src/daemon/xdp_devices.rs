@@ -2,6 +2,7 @@
 //! do for XDP, and what is left to the kernel because of what they cannot.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use super::error::DaemonError;
 use super::hook::{Hook, HookChoice, HookReason, HookRule, TakenHooks};
 use super::xdp_features::{FeatureReader, XdpFeatures};
 use crate::error::BadInput;
+use crate::events::EventKind;
 use crate::mirror::Mirror;
 
 /// How often the offloads of interfaces are read: the kernel does not report when they change.
@@ -39,6 +41,8 @@ pub struct DeviceState {
     pub birth: u64,
     pub tags: TagPlace,
     pub choice: HookChoice,
+    /// Whether the other end of the interface may leave checksums unfinished in frames that the program then forwards so.
+    pub gets_unfinished: bool,
 }
 
 impl DeviceState {
@@ -59,11 +63,23 @@ impl DeviceState {
             }
             DeviceState { device: XdpDevice { takes_redirected: false, .. }, .. } => format!(
                 "its driver takes no frames from XDP programs, so the kernel forwards what leaves by it; if {name} is \
-                 a veth device, `ethtool -K PEER gro on` at its other end PEER mends that"
+                 a veth device, `ethtool -K PEER gro on tx off` at its other end PEER fixes that, and `tx off` has its senders \
+                 finish checksums, without which TCP and UDP do not pass"
             ),
             _ => "the XDP program forwards what comes in and leaves by it".to_owned(),
         };
         format!("interface {name}: {does}")
+    }
+
+    /// What may go wrong with frames that the program forwards, and the command that prevents it.
+    fn warning(&self, name: &str) -> Option<String> {
+        self.gets_unfinished.then(|| {
+            format!(
+                "interface {name}: it is a veth device, whose senders may leave the checksums of TCP and UDP unfinished, and the \
+                 XDP program forwards them so; `ethtool -K PEER tx off` at its other end PEER, if that is not set, has them \
+                 finished"
+            )
+        })
     }
 }
 
@@ -91,11 +107,16 @@ fn tags(name: &str, hook: Hook, features: XdpFeatures) -> TagPlace {
     }
 }
 
+/// Between the two ends of a veth device no hardware finishes checksums, and only the kernel knows which are not.
+fn is_veth(name: &str) -> bool {
+    Link::named(name).and_then(|link| link.driver()).is_ok_and(|driver| driver == "veth")
+}
+
 fn strips_tags(name: &str) -> String {
     format!(
         "interface {name}: it strips VLAN tags before an XDP program sees the frames, so that frames of all VLANs look \
-         untagged, and its driver does not tell the tags; `ethtool -K {name} rxvlan off` (and with veth, `txvlan off` \
-         at the other end) keeps them"
+         untagged, and its driver does not tell the tags; `ethtool -K {name} rxvlan off` (and with veth, `txvlan off \
+         tx off` at the other end, which leaves checksums unfinished too) keeps them"
     )
 }
 
@@ -156,17 +177,27 @@ impl DeviceReader {
     }
 
     /// Lines for the log about interfaces that have changed since the last call.
-    pub fn changes(&mut self) -> Vec<String> {
+    pub fn changes(&mut self) -> Vec<(EventKind, String)> {
         let described = std::mem::replace(&mut self.described, self.states.clone());
         let states = self.names.iter().zip(&self.states).enumerate();
         let changed = states.filter(|(port, (_, state))| described.get(*port) != Some(state));
-        changed.map(|(_, (name, state))| state.describe(name)).collect()
+        let lines = |name: &String, state: &DeviceState| {
+            let does = (EventKind::Router, state.describe(name));
+            iter::once(does).chain(state.warning(name).map(|warning| (EventKind::Warning, warning)))
+        };
+        changed.flat_map(|(_, (name, state))| lines(name, state)).collect()
     }
 
     fn state(&mut self, port: usize, (index, birth): (u32, u64)) -> DeviceState {
         let (name, features) = (self.names[port].as_str(), self.features.known(index));
         if index == 0 {
-            return DeviceState { device: XdpDevice::able(0), birth, tags: TagPlace::Frame, choice: ABSENT };
+            return DeviceState {
+                device: XdpDevice::able(0),
+                birth,
+                tags: TagPlace::Frame,
+                choice: ABSENT,
+                gets_unfinished: false,
+            };
         }
         let choice =
             *self.chosen.entry(index).or_insert_with(|| self.rule.choose(name, features, &self.taken));
@@ -176,6 +207,7 @@ impl DeviceReader {
             birth,
             tags: tags(name, choice.hook, features),
             choice,
+            gets_unfinished: choice.hook == Hook::Driver && is_veth(name),
         }
     }
 
@@ -184,5 +216,37 @@ impl DeviceReader {
         let states = self.read(mirror);
         let hidden = states.iter().zip(&self.names).find(|(state, _)| state.tags == TagPlace::Nowhere);
         hidden.map_or(Ok(()), |(_, name)| Err(BadInput(strips_tags(name)).into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(takes_redirected: bool) -> DeviceState {
+        DeviceState {
+            device: XdpDevice { takes_redirected, ..XdpDevice::able(7) },
+            birth: 1,
+            tags: TagPlace::Frame,
+            choice: HookChoice { hook: Hook::Driver, reason: HookReason::Configured },
+            gets_unfinished: false,
+        }
+    }
+
+    /// Otherwise ping works then, and TCP and UDP do not.
+    #[test]
+    fn what_has_a_veth_device_take_frames_has_its_senders_finish_checksums_too() {
+        let advised = [state(false).describe("eth1"), strips_tags("eth1")];
+        assert!(advised.iter().all(|line| line.contains("tx off")), "{advised:?}");
+    }
+
+    #[test]
+    fn unfinished_checksums_are_warned_of_where_the_program_would_forward_them() {
+        assert_eq!(state(true).warning("eth1"), None);
+        let warning = DeviceState { gets_unfinished: true, ..state(true) }.warning("eth1").unwrap();
+        assert!(
+            warning.starts_with("interface eth1: ") && warning.contains("`ethtool -K PEER tx off`"),
+            "{warning}"
+        );
     }
 }
