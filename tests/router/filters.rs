@@ -2,6 +2,8 @@
 
 use fullview_testnet::{Node, eventually, may_run};
 
+#[cfg(feature = "bpf")]
+use crate::lab::prepare;
 use crate::lab::{Lab, forward};
 
 const PROGRAMS: [&str; 4] = ["ip", "setpriv", "nft", "tc"];
@@ -70,6 +72,26 @@ fn rules_that_come_while_the_router_runs_are_reported_once() {
     lab.router.command("nft add rule ip own nat masquerade");
     assert!(eventually(|| program.output().contains("chain nat")), "{}", program.output());
     assert_eq!(reported(), 1);
+}
+
+#[cfg(feature = "bpf")]
+#[test]
+fn a_limit_of_the_rate_of_an_interface_that_comes_later_is_reported() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let router = Node::new();
+    prepare(&router);
+    let program = forward(&router, "eth1,eth2", &["--engine", "xdp", "--wait"]);
+    for name in ["eth1", "eth2"] {
+        router.ip(&format!("link add {name} type veth peer name {name}-peer"));
+    }
+    router.command("tc qdisc add dev eth2 root tbf rate 20mbit burst 10k latency 50ms");
+    ["eth1", "eth2", "eth1-peer", "eth2-peer"]
+        .iter()
+        .for_each(|name| drop(router.ip(&format!("link set {name} up"))));
+    let is_reported = || program.output().contains("interface eth2: queueing discipline tbf");
+    assert!(eventually(is_reported), "{}", program.output());
 }
 
 #[test]

@@ -21,6 +21,12 @@ impl BypassWatch {
         BypassWatch { taken_over, known: Bypassed::new(), at: Duration::ZERO }
     }
 
+    /// Sets whether packets leave without the queueing disciplines of interfaces.
+    #[cfg(all(feature = "bpf", target_os = "linux"))]
+    pub fn leave_unqueued(&mut self, leave: bool) {
+        self.taken_over.leaves_unqueued = leave;
+    }
+
     /// Logs rules that are new, if it is time to look. Where the kernel does not list them, what is known stays.
     pub fn look(&mut self, now: Duration, log: &EventLog) {
         if now < self.at {

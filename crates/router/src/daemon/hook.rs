@@ -77,6 +77,11 @@ pub struct HookChoice {
 }
 
 impl HookChoice {
+    /// Whether frames that come in there leave without queueing disciplines: those that XDP redirects do.
+    pub fn leaves_unqueued(self) -> bool {
+        self.hook != Hook::Tcx
+    }
+
     const fn tcx(reason: HookReason) -> HookChoice {
         HookChoice { hook: Hook::Tcx, reason }
     }
@@ -109,6 +114,11 @@ struct InterfaceFacts {
 }
 
 impl HookRule {
+    /// Whether frames leave without queueing disciplines by any interface, also by one that comes later.
+    pub fn leaves_unqueued(self) -> bool {
+        matches!(self, HookRule::Always(choice) if choice.leaves_unqueued())
+    }
+
     /// The hook for an interface whose driver has these features. It is chosen while no program is attached, because a
     /// program changes what the driver does.
     pub fn choose(self, name: &str, features: Option<XdpFeatures>, taken: &TakenHooks) -> HookChoice {

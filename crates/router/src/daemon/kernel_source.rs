@@ -89,6 +89,12 @@ impl KernelSource {
         self.follower.statistics().overflows
     }
 
+    /// Sets whether packets leave without the queueing disciplines of interfaces: the interfaces that come later may change that.
+    #[cfg(all(feature = "bpf", target_os = "linux"))]
+    pub fn leave_unqueued(&mut self, leave: bool) {
+        self.bypassed.leave_unqueued(leave);
+    }
+
     fn commit(&mut self, plane: &mut ControlPlane) {
         plane.commit();
         let now = plane.now();

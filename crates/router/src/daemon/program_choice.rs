@@ -83,9 +83,10 @@ impl ProgramChoice {
         format!("engine {} for {names}: {}", choice.hook.name(), choice.reason)
     }
 
-    /// Frames that XDP redirects do not meet queueing disciplines.
+    /// Whether frames leave without queueing disciplines. Where the hook is chosen for each interface, one that comes later may
+    /// change that.
     pub fn leaves_unqueued(&self) -> bool {
-        self.hooks.iter().any(|(_, choice)| choice.hook != Hook::Tcx)
+        self.rule.leaves_unqueued() || self.hooks.iter().any(|(_, choice)| choice.leaves_unqueued())
     }
 }
 

@@ -330,6 +330,7 @@ impl DataPath<KernelSource> for XdpPath {
     fn follow(&mut self, plane: &mut ControlPlane, source: &mut KernelSource) -> Result<(), DaemonError> {
         source.refresh_all(plane)?;
         self.keep_up_to_date(plane.now(), &plane.mirror)?;
+        source.leave_unqueued(self.devices.leave_unqueued());
         self.log_devices();
         Ok(())
     }

@@ -155,6 +155,12 @@ impl DeviceReader {
         state.map(|state| state.choice)
     }
 
+    /// Whether frames leave without queueing disciplines.
+    pub fn leave_unqueued(&self) -> bool {
+        // An interface that does not exist is as one at tc.
+        self.rule.leaves_unqueued() || self.states.iter().any(|state| state.choice.leaves_unqueued())
+    }
+
     /// Chooses freely for interfaces that come from now on.
     pub fn forget_taken(&mut self) {
         self.taken.clear();
@@ -231,6 +237,20 @@ mod tests {
             choice: HookChoice { hook: Hook::Driver, reason: HookReason::Configured },
             gets_unfinished: false,
         }
+    }
+
+    /// The hook of each interface is chosen when it comes.
+    #[test]
+    fn frames_leave_without_disciplines_once_an_interface_has_the_program_at_xdp() {
+        let mut reader = DeviceReader::new(&["eth1".to_owned()], HookRule::Best, TakenHooks::new());
+        assert!(!reader.leave_unqueued());
+        reader.states = vec![DeviceState { choice: ABSENT, ..state(true) }];
+        assert!(!reader.leave_unqueued());
+        reader.states = vec![state(true)];
+        assert!(reader.leave_unqueued());
+        reader.rule = HookRule::Always(state(true).choice);
+        reader.states.clear();
+        assert!(reader.leave_unqueued(), "by any interface that comes");
     }
 
     /// Otherwise ping works then, and TCP and UDP do not.
