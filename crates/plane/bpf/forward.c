@@ -189,7 +189,8 @@ struct generation {
 	__u32 number;			/* 0 or 1; never changes */
 	__u32 last_report;		/* of the process, in TICKS; 0: it makes none */
 	__u32 namespace;		/* in which link_failures.h notes links, by its inode number; 0: in none */
-	__u32 unused[1016];
+	__u32 flow_fields, flow_fields6;	/* what the flow hash covers of packets of a family */
+	__u32 unused[1014];
 };
 
 struct generation_map {
@@ -679,7 +680,7 @@ static __always_inline __u64 mix(__u64 word)
 
 struct flow {
 	__u64 source[2], destination[2];	/* low half first */
-	__u64 rest;				/* protocol and ports */
+	__u64 rest;				/* protocol, and ports or label */
 };
 
 static __always_inline __u32 flow_hash(__u64 seed, const struct flow *flow)
@@ -706,6 +707,13 @@ static __always_inline __u64 protocol_and_ports(__u8 protocol, const __be16 *por
 
 #define FRAGMENT 0x3fff
 
+/* What the flow hash covers: src/flow_hash.rs. */
+enum flow_fields {
+	LAYER_3,
+	LAYER_4,
+	LABEL_OR_LAYER_4,
+};
+
 static __always_inline __u32 hash_inet(const struct generation *now, const struct iphdr *ip, const void *end)
 {
 	struct flow flow = {
@@ -714,7 +722,7 @@ static __always_inline __u32 hash_inet(const struct generation *now, const struc
 	};
 
 	/* All but the first fragment of a packet lack the ports. */
-	if (!(ip->frag_off & bpf_htons(FRAGMENT)))
+	if (now->flow_fields != LAYER_3 && !(ip->frag_off & bpf_htons(FRAGMENT)))
 		flow.rest = protocol_and_ports(ip->protocol, (const void *)(ip + 1), end);
 	return flow_hash(now->flow_seed, &flow);
 }
@@ -728,7 +736,12 @@ static __always_inline __u32 hash_inet6(const struct generation *now, const stru
 		.destination = { bpf_be64_to_cpu(destination[1]), bpf_be64_to_cpu(destination[0]) },
 	};
 
-	flow.rest = label ? label : protocol_and_ports(ip->nexthdr, (const void *)(ip + 1), end);
+	if (now->flow_fields6 == LAYER_3)
+		flow.rest = (__u64)ip->nexthdr << 32 | label;
+	else if (now->flow_fields6 == LABEL_OR_LAYER_4 && label)
+		flow.rest = label;
+	else
+		flow.rest = protocol_and_ports(ip->nexthdr, (const void *)(ip + 1), end);
 	return flow_hash(now->flow_seed, &flow);
 }
 

@@ -185,7 +185,7 @@ fn view(drops_martians: bool) -> View {
     let mut adjacencies = Adjacencies::new();
     adjacencies.set(NextHop(1), Adjacency::Neighbor { interface: 0, mac: Mac([2, 0, 0, 0, 0, 9]) });
     let parts = ViewParts::new(vec![Interface::new(0, ROUTER)], adjacencies, table);
-    View::new(ViewParts { policy: Policy { drops_martians, flow_seed: 0 }, ..parts }).unwrap()
+    View::new(ViewParts { policy: Policy { drops_martians, ..Policy::default() }, ..parts }).unwrap()
 }
 
 fn frame(ethertype: EtherType, packet: &[u8]) -> Vec<u8> {

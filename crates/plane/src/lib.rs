@@ -4,8 +4,8 @@
 //! packet is copied or lost: a packet is an exclusive reference to a slot of an arena ([`burst`]), and a packet that is
 //! not forwarded comes back with its [`verdict`].
 //!
-//! Modules import downwards in this order: `wire`, `verdict`, `program_verdict`, `burst`, `counters`, `policy`, `interface`,
-//! `adjacency`, `egress`; then [`view`], [`trace`], [`sample`] and [`observed`]; then [`kernel_flows`], `link_program`, [`port`],
+//! Modules import downwards in this order: `wire`, `verdict`, `program_verdict`, `burst`, `counters`, `policy`, `flow_hash`,
+//! `interface`, `adjacency`, `egress`; then [`view`], [`trace`], [`sample`] and [`observed`]; then [`kernel_flows`], `link_program`, [`port`],
 //! [`noted_links`], [`forward`] and [`worker`]. [`explain`] and the XDP engine read a view and use nothing of the loop.
 
 #[cfg(test)]
@@ -20,6 +20,7 @@ mod egress;
 pub mod engine;
 pub mod explain;
 mod filter_time;
+pub mod flow_hash;
 pub mod forward;
 pub mod interface;
 pub mod kernel_flows;

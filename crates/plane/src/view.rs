@@ -22,6 +22,7 @@ use fullview_table::group::{GroupView, SharedGroupReader};
 use fullview_table::{Family, NextHop};
 
 use crate::adjacency::{Adjacencies, Adjacency, CompiledAdjacencies, NO_INTERFACE};
+use crate::flow_hash::FlowHash;
 use crate::interface::{Interface, SourceCheck};
 use crate::policy::{self, CompiledRule};
 use ports::PortTable;
@@ -78,14 +79,13 @@ pub struct Policy {
     /// Whether packets from and to 0/8, 127/8, 240/4 and similar blocks are dropped, whatever the table says. Packets with
     /// link-local and multicast addresses are never forwarded.
     pub drops_martians: bool,
-    /// The seed of the flow hash that picks the member of a group. Routers in a row need different seeds: with the same
-    /// seed, each router would see only flows with the hash values that the router before it sent there.
-    pub flow_seed: u64,
+    /// The flow hash that picks the member of a group.
+    pub flow_hash: FlowHash,
 }
 
 impl Default for Policy {
     fn default() -> Policy {
-        Policy { drops_martians: true, flow_seed: 0 }
+        Policy { drops_martians: true, flow_hash: FlowHash::default() }
     }
 }
 

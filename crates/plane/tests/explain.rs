@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::burst::{Arena, Burst, FRAME_CAPACITY};
 use fullview_plane::explain::{Explanation, LoopOutcome, RouteNames, explain};
+use fullview_plane::flow_hash::{FlowFields, FlowHash};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::{Interface, SourceCheck};
 use fullview_plane::policy::{
@@ -16,7 +17,7 @@ use fullview_plane::policy::{
 };
 use fullview_plane::trace::{PacketFilter, TraceReceiver, TraceRequest, TraceRequests};
 use fullview_plane::verdict::{Punt, Reason, Verdict};
-use fullview_plane::view::{TableReaders, View, ViewParts, Views};
+use fullview_plane::view::{Policy, TableReaders, View, ViewParts, Views};
 use fullview_plane::wire::ethernet::Mac;
 use fullview_plane::wire::ipv4::{self, Ipv4Packet};
 use fullview_plane::wire::ipv6;
@@ -152,6 +153,16 @@ fn lab() -> Lab {
     let (watched, collector) = watchers.connect();
     forwarder.set_tracer(watched);
     Lab { views, _groups: groups, forwarder, watchers, collector }
+}
+
+impl Lab {
+    /// Has groups pick members by these fields of packets.
+    fn hash(&self, fields: FlowFields) {
+        let flow_hash = FlowHash { seed: 7, inet: fields, inet6: fields };
+        let policy = Policy { flow_hash, ..Policy::default() };
+        let parts = self.views.current().parts().clone();
+        self.views.publish(View::new(ViewParts { policy, ..parts }).unwrap());
+    }
 }
 
 /// The routes of both tables.
@@ -338,9 +349,12 @@ fn the_explanation_equals_what_the_loop_does() {
     let mut seen = HashSet::new();
     let mut lab = traced_lab();
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    for _ in 0..20_000 {
-        let choice = choice().new_tree(&mut runner).unwrap().current();
-        seen.insert(explained(&mut lab, choice.port, &frame(&choice)).verdict);
+    for fields in [FlowFields::Layer3, FlowFields::Layer4, FlowFields::LabelOrLayer4] {
+        lab.hash(fields);
+        for _ in 0..7_000 {
+            let choice = choice().new_tree(&mut runner).unwrap().current();
+            seen.insert(explained(&mut lab, choice.port, &frame(&choice)).verdict);
+        }
     }
     let missing = |verdict: &Verdict| !seen.contains(verdict);
     let drops = Reason::ALL

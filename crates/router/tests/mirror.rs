@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use fullview_plane::adjacency::Adjacency;
+use fullview_plane::flow_hash::FlowFields;
 use fullview_plane::interface::InterfaceAddress;
 use fullview_plane::view::{View, ViewReader};
 use fullview_plane::wire::ethernet::Mac;
@@ -1561,10 +1562,61 @@ fn the_kernels_settings_decide_what_is_forwarded() {
 #[test]
 fn the_flow_seed_is_in_the_view() {
     let mut script = Script::new();
-    assert_eq!(script.view().parts().policy.flow_seed, 0);
+    assert_eq!(script.view().parts().policy.flow_hash.seed, 0);
     script.mirror.set_flow_seed(7);
     script.settle();
-    assert_eq!(script.view().parts().policy.flow_seed, 7);
+    assert_eq!(script.view().parts().policy.flow_hash.seed, 7);
+}
+
+/// With a gateway on each port for both families, and the routes of `hops_by` to them.
+fn with_two_gateways(hops_by: impl Fn([RouteHop; 2], &str) -> RouteEntry) -> Script {
+    let mut script = Script::new();
+    let [inet, inet6] = [["10.0.1.9", "10.0.2.9"], ["2001:db8:1::9", "2001:db8:2::9"]];
+    for (link, addresses) in [(1, [inet[0], inet6[0]]), (2, [inet[1], inet6[1]])] {
+        script.apply(addresses.map(|address| neighbor(link, address, link as u8 * 10 + 9, REACHABLE)));
+    }
+    for (gateways, to) in [(inet, ["198.18.0.0/15", "0.0.0.0/0"]), (inet6, ["2001:db8:9::/48", "::/0"])] {
+        let hops = [by(1, gateways[0]), by(2, gateways[1])];
+        script.apply(to.map(|to| add(hops_by(hops, to))));
+    }
+    script
+}
+
+#[test]
+fn packets_of_several_next_hops_are_left_to_the_kernel_where_only_it_can_choose() {
+    let mut script = with_two_gateways(|hops, to| route(to, &hops));
+    script.apply([add(route("198.20.0.0/16", &[by(1, "10.0.1.9")]))]);
+    let (both, kernel) = (set(&["0:19", "1:29"]), set(&["local"]));
+    let ways = |script: &Script| {
+        ["198.18.0.1", "203.0.113.1", "2001:db8:9::1", "2001:db8:8::1"].map(|to| script.all(to))
+    };
+    script.mirror.set_flow_fields(Family::Inet, None);
+    script.settle();
+    assert_eq!(ways(&script), [&kernel, &kernel, &both, &both].map(Clone::clone));
+    assert_eq!(script.to("198.20.0.1"), "0:19", "there is nothing to choose");
+    script.mirror.set_flow_fields(Family::Inet6, None);
+    script.mirror.set_flow_fields(Family::Inet, Some(FlowFields::Layer4));
+    script.settle();
+    assert_eq!(ways(&script), [&both, &both, &kernel, &kernel].map(Clone::clone));
+    script.apply([set_up(2, false)]);
+    assert_eq!(script.to("2001:db8:9::1"), "0:19", "one is left");
+    script.apply([set_up(2, true)]);
+    script.mirror.set_flow_fields(Family::Inet6, Some(FlowFields::Layer3));
+    script.settle();
+    assert_eq!(ways(&script), [&both; 4].map(Clone::clone));
+    let hash = script.view().parts().policy.flow_hash;
+    assert_eq!([hash.inet, hash.inet6], [FlowFields::Layer4, FlowFields::Layer3]);
+}
+
+/// IPv4 and IPv6 routes may have the same hops.
+#[test]
+fn hops_that_both_families_share_are_left_to_the_kernel_for_one_of_them() {
+    let by_inet6 = [by(1, "2001:db8:1::9"), by(2, "2001:db8:2::9")];
+    let mut script = with_two_gateways(|_, to| route(to, &by_inet6));
+    script.mirror.set_flow_fields(Family::Inet, None);
+    script.settle();
+    assert_eq!(script.all("198.18.0.1"), set(&["local"]));
+    assert_eq!(script.all("2001:db8:9::1"), set(&["0:19", "1:29"]));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::error::EngineError;
 use super::layout::{COUNTED, HOP, HOPS, PORT, PORT_BITS, PORTS, SLOTS, VRFS};
 use super::rules::{RuleMemory, XdpRules};
 use super::words::{half_words, halves_of, pairs, word};
+use crate::flow_hash::FlowHash;
 use crate::interface::SourceCheck;
 use crate::program_verdict::XdpReason;
 use crate::wire::ethernet::Mac;
@@ -97,8 +98,8 @@ pub struct XdpConfig {
     pub of_default_routes: Vec<NextHop>,
     /// Rules of policy routing, of the interfaces that have any.
     pub rules: Vec<XdpRules>,
-    /// The seed of the flow hash.
-    pub flow_seed: u64,
+    /// The flow hash that picks the member of a group.
+    pub flow_hash: FlowHash,
 }
 
 /// A configuration in the program's memory layout.
@@ -108,7 +109,7 @@ pub(super) struct CompiledConfig {
     pub slots: Vec<u32>,
     pub ports: IngressTable,
     pub rules: RuleMemory,
-    pub flow_seed: u64,
+    pub flow_hash: FlowHash,
 }
 
 impl CompiledConfig {
@@ -129,7 +130,7 @@ impl CompiledConfig {
         compiled.slots = pairs(&slots);
         compiled.ports = IngressTable::new(&config.interfaces, &config.rules)?;
         compiled.rules = RuleMemory::new(&config.rules)?;
-        compiled.flow_seed = config.flow_seed;
+        compiled.flow_hash = config.flow_hash;
         Ok(compiled)
     }
 

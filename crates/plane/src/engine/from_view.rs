@@ -46,7 +46,7 @@ impl XdpConfig {
         let rules = (0..).take(parts.interfaces.len()).filter_map(|number| rules(view, number));
         let (interfaces, rules) = (ingress.collect(), rules.collect());
         let of_default_routes = parts.adjacencies.of_default_routes().collect();
-        XdpConfig { interfaces, next_hops, of_default_routes, rules, flow_seed: parts.policy.flow_seed }
+        XdpConfig { interfaces, next_hops, of_default_routes, rules, flow_hash: parts.policy.flow_hash }
     }
 }
 

@@ -32,12 +32,13 @@ use super::config::CompiledConfig;
 use super::error::EngineError;
 use super::layout::{
     BTREE6_BRANCHES, BTREE6_LEAVES, BTREE6_ROOTS, BYTES, DIR18_INDEX, DIR18_LEAF_BYTES, DIR18_LEAVES,
-    FLOW_SEED, GROUP_SLOTS, INTERFACES, LAST_REPORT, NEXT_HOPS, NUMBER, POLICY_RULES, PORT_FACTOR,
-    RULE_LISTS, VRF, VRF_INDEX, VRF_PLACES, VRF_ROOTS, WordRange,
+    FLOW_FIELDS, FLOW_SEED, GROUP_SLOTS, INTERFACES, LAST_REPORT, NEXT_HOPS, NUMBER, POLICY_RULES,
+    PORT_FACTOR, RULE_LISTS, VRF, VRF_INDEX, VRF_PLACES, VRF_ROOTS, WordRange,
 };
 use super::section_copy::{SectionCopy, store};
 use super::table_images::TableImages;
 use super::words::halves;
+use crate::flow_hash::FlowHash;
 use crate::port::sys::SharedWords;
 
 /// A generation and its contents.
@@ -172,7 +173,9 @@ impl Generation {
         write(RULE_LISTS, &config.rules.lists, 0);
         write(POLICY_RULES, &config.rules.rules, 0);
         write(PORT_FACTOR, &halves(config.ports.factor), 0);
-        write(FLOW_SEED, &halves(config.flow_seed), 0);
+        let FlowHash { seed, inet, inet6 } = config.flow_hash;
+        write(FLOW_SEED, &halves(seed), 0);
+        write(FLOW_FIELDS, &[inet as u32, inet6 as u32], 0);
     }
 }
 

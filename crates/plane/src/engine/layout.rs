@@ -39,7 +39,7 @@ pub(super) const RULE: usize = 20;
 pub(super) const RULE_LIST: usize = 2;
 /// VRFs that an interface can name.
 pub(super) const VRFS: usize = 255;
-/// Words after all others, of which eight are used at most.
+/// Words after all others, of which ten are used at most.
 const REST: usize = 1 << 10;
 
 /// One array of a generation.
@@ -82,6 +82,8 @@ pub(super) const NUMBER: WordRange = WordRange::after(DIR18_LEAF_BYTES, 1);
 pub(super) const LAST_REPORT: WordRange = WordRange::after(NUMBER, 1);
 /// The network namespace in which the program notes links itself.
 pub(super) const NAMESPACE: WordRange = WordRange::after(LAST_REPORT, 1);
+/// What the flow hash covers: of IPv4 packets, of IPv6 packets.
+pub(super) const FLOW_FIELDS: WordRange = WordRange::after(NAMESPACE, 2);
 
 /// Bytes of a generation.
 pub(super) const BYTES: usize = 4 * (FLOW_SEED.first + REST);

@@ -6,8 +6,10 @@ use fullview_table::{Address, Family};
 
 use super::addresses;
 use crate::burst::FRAME_CAPACITY;
+use crate::flow_hash::FlowFields;
 use crate::interface::Interface;
 use crate::verdict::{Punt, Reason, Verdict};
+use crate::view::Policy;
 use crate::wire::Malformed;
 use crate::wire::ethernet::{EtherType, Frame, Mac};
 use crate::wire::ipv4::Ipv4Packet;
@@ -28,7 +30,7 @@ pub struct Headers {
     pub total_len: usize,
     /// Whether routers may fragment it.
     pub may_be_fragmented: bool,
-    /// What the flow hash covers besides the addresses: protocol and ports.
+    /// What the flow hash covers besides the addresses: a protocol, and ports or a label.
     pub(super) flow: (u8, (u16, u16)),
     /// The protocol, and whether this is a fragment; `None` if the protocol comes after other headers of IPv6.
     pub(super) protocol: Option<(u8, bool)>,
@@ -51,28 +53,24 @@ pub(super) fn ethernet(frame: &[u8]) -> Option<Frame<&[u8]>> {
 }
 
 /// Reads the headers of a frame; the error is the verdict on an incorrect packet.
-pub(super) fn read(frame: &[u8], interface: &Interface, strict: bool) -> Result<Headers, Verdict> {
+pub(super) fn read(frame: &[u8], interface: &Interface, policy: Policy) -> Result<Headers, Verdict> {
     let frame = Frame::new_unchecked(frame);
     match frame.ethertype() {
         EtherType::IPV4 if !interface.forwards_inet => Err(Verdict::Punt(Punt::NotForwarding)),
         EtherType::IPV6 if !interface.forwards_inet6 => Err(Verdict::Punt(Punt::NotForwarding)),
-        EtherType::IPV4 => inet(&frame, strict),
-        EtherType::IPV6 => inet6(&frame, strict),
+        EtherType::IPV4 => inet(&frame, policy),
+        EtherType::IPV6 => inet6(&frame, policy),
         EtherType::ARP => Err(Verdict::Punt(Punt::Arp)),
         _ => Err(Verdict::Punt(Punt::NotIp)),
     }
 }
 
-fn inet(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
+fn inet(frame: &Frame<&[u8]>, policy: Policy) -> Result<Headers, Verdict> {
     let ip = Ipv4Packet::new_checked(frame.payload()).map_err(malformed)?;
     if !ip.verify_checksum() {
         return Err(Verdict::Drop(Reason::Checksum));
     }
-    if let Some(verdict) =
-        addresses::judge(ip.source().to_ip().into(), ip.destination().to_ip().into(), strict)
-    {
-        return Err(verdict);
-    }
+    addresses_pass(ip.source().to_ip().into(), ip.destination().to_ip().into(), policy)?;
     let has_router_options = options(ip.options())?;
     let whole = !ip.more_fragments() && ip.fragment_offset() == 0;
     let ports = whole.then(|| ports(frame.payload(), ip.header_len(), ip.protocol())).flatten();
@@ -83,24 +81,22 @@ fn inet(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
         hops: ip.ttl(),
         total_len: ip.total_len().into(),
         may_be_fragmented: !ip.dont_fragment(),
-        flow: ports.map_or((0, (0, 0)), |ports| (ip.protocol(), ports)),
+        flow: match policy.flow_hash.inet {
+            FlowFields::Layer3 => (0, (0, 0)),
+            _ => with_ports(ip.protocol(), ports),
+        },
         protocol: Some((ip.protocol(), !whole)),
         ports: ports.filter(|_| matches!(ip.protocol(), 6 | 17)),
         has_router_options,
     })
 }
 
-fn inet6(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
+fn inet6(frame: &Frame<&[u8]>, policy: Policy) -> Result<Headers, Verdict> {
     let ip = Ipv6Packet::new_checked(frame.payload()).map_err(malformed)?;
-    if let Some(verdict) =
-        addresses::judge(ip.source().to_ip().into(), ip.destination().to_ip().into(), strict)
-    {
-        return Err(verdict);
-    }
+    addresses_pass(ip.source().to_ip().into(), ip.destination().to_ip().into(), policy)?;
     let label = ip.flow_label();
     let ports = ports(frame.payload(), ipv6::HEADER, ip.next_header());
-    let unlabelled = ports.map_or((0, (0, 0)), |ports| (ip.next_header(), ports));
-    let labelled = (0, ((label >> 16) as u16, label as u16));
+    let labelled = |protocol| (protocol, ((label >> 16) as u16, label as u16));
     Ok(Headers {
         mac: frame.destination(),
         source: ip.source().to_ip().into(),
@@ -108,11 +104,23 @@ fn inet6(frame: &Frame<&[u8]>, strict: bool) -> Result<Headers, Verdict> {
         hops: ip.hop_limit(),
         total_len: ip.total_len(),
         may_be_fragmented: false,
-        flow: if label == 0 { unlabelled } else { labelled },
+        flow: match policy.flow_hash.inet6 {
+            FlowFields::Layer3 => labelled(ip.next_header()),
+            FlowFields::LabelOrLayer4 if label != 0 => labelled(0),
+            _ => with_ports(ip.next_header(), ports),
+        },
         protocol: Some((ip.next_header(), false)).filter(|(next, _)| !matches!(next, 0 | 43 | 44 | 60)),
         ports: ports.filter(|_| matches!(ip.next_header(), 6 | 17)),
         has_router_options: false,
     })
+}
+
+fn addresses_pass(source: IpAddr, destination: IpAddr, policy: Policy) -> Result<(), Verdict> {
+    addresses::judge(source, destination, policy.drops_martians).map_or(Ok(()), Err)
+}
+
+fn with_ports(protocol: u8, ports: Option<(u16, u16)>) -> (u8, (u16, u16)) {
+    ports.map_or((0, (0, 0)), |ports| (protocol, ports))
 }
 
 fn malformed(error: Malformed) -> Verdict {

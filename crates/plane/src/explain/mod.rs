@@ -117,7 +117,7 @@ type Departure = (u16, Vec<u8>);
 impl<'a> Path<'a> {
     fn walk(&mut self, port: u16, frame: &[u8]) -> Result<Departure, Verdict> {
         let (number, interface) = self.arrive(port, frame)?;
-        let headers = read(frame, interface, self.view.parts().policy.drops_martians)?;
+        let headers = read(frame, interface, self.view.parts().policy)?;
         self.steps.push(Step::Headers(headers.clone()));
         if headers.has_router_options {
             return Err(self.with_options(number, interface, &headers));
@@ -191,7 +191,8 @@ impl<'a> Path<'a> {
         }
         let (protocol, ports) = headers.flow;
         let addresses = [headers.source, headers.destination].map(headers::widened);
-        let hash = flow_hash(self.view.parts().policy.flow_seed, addresses[0], addresses[1], protocol, ports);
+        let seed = self.view.parts().policy.flow_hash.seed;
+        let hash = flow_hash(seed, addresses[0], addresses[1], protocol, ports);
         let hop = self.view.member(groups, found, hash);
         let members = distinct(groups.members(found));
         let number = members.iter().position(|member| *member == hop).map_or(0, |place| place + 1);

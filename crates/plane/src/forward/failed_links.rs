@@ -12,6 +12,7 @@ use super::stage_state::StageState;
 use super::{flow, vlan};
 use crate::adjacency::{AdjacencyKind, CompiledAdjacency};
 use crate::burst::{Packet, Slot};
+use crate::flow_hash::FlowHash;
 use crate::verdict::{Punt, Verdict};
 use crate::view::View;
 use crate::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET};
@@ -52,16 +53,16 @@ fn other_member(state: &mut StageState, view: &View, packet: &Slot) -> Option<Co
     let StageState { tables, groups, links, .. } = state;
     let table = tables.first_mut().filter(|_| view.has_one_table())?;
     let detour = Detour { view, links, groups: groups.groups() };
-    let (head, seed) = (&packet.head()[ETHERNET..], view.parts().policy.flow_seed);
+    let (head, of) = (&packet.head()[ETHERNET..], view.parts().policy.flow_hash);
     if Frame::new_unchecked(packet.frame()).ethertype() == EtherType::IPV6 {
         let ip = Ipv6Packet::new_unchecked(head);
         let route = table.inet6.find(ip.destination());
-        let entry = detour.other_member(route, flow::inet6(packet, seed), packet)?;
+        let entry = detour.other_member(route, flow::inet6(packet, of), packet)?;
         return Some(entry).filter(|entry| ip.total_len() <= usize::from(entry.mtu6));
     }
     let ip = Ipv4Packet::new_unchecked(head);
     let route = table.inet.find(ip.destination());
-    let entry = detour.other_member(route, flow::inet(packet, seed), packet)?;
+    let entry = detour.other_member(route, flow::inet(packet, of), packet)?;
     Some(entry).filter(|entry| ip.total_len() <= entry.mtu)
 }
 
@@ -76,13 +77,13 @@ impl Detour<'_> {
         &self,
         keys: &mut FamilyKeys<A>,
         packets: &mut [Packet<'_>],
-        hash: fn(&Slot, u64) -> u32,
+        hash: fn(&Slot, FlowHash) -> u32,
     ) {
         for at in 0..keys.destinations.len() {
             if self.has_failed(keys.destinations.next_hop(at)) {
                 let route = keys.find(keys.destinations.addr(at));
                 let packet = &mut *packets[keys.destinations.position(at)];
-                let hash = hash(packet, self.view.parts().policy.flow_seed);
+                let hash = hash(packet, self.view.parts().policy.flow_hash);
                 keys.destinations.set_next_hop(at, self.next_hop(route, hash, packet));
             }
         }

@@ -6,6 +6,7 @@
 use super::stage_state::StageState;
 use super::{failed_links, flow, source_check};
 use crate::burst::{Packet, Slot};
+use crate::flow_hash::FlowHash;
 use crate::view::View;
 
 #[inline]
@@ -16,9 +17,9 @@ pub(super) fn look_up(state: &mut StageState, view: &View, packets: &mut [Packet
         table.inet.lookup();
         table.inet6.lookup();
         if !groups.is_empty() {
-            let member = |hash: fn(&Slot, u64) -> u32| {
-                let (packets, seed) = (&*packets, view.parts().policy.flow_seed);
-                move |group, position: usize| view.member(groups, group, hash(packets[position], seed))
+            let member = |hash: fn(&Slot, FlowHash) -> u32| {
+                let (packets, of) = (&*packets, view.parts().policy.flow_hash);
+                move |group, position: usize| view.member(groups, group, hash(packets[position], of))
             };
             table.inet.destinations.pick_members(groups, member(flow::inet));
             table.inet6.destinations.pick_members(groups, member(flow::inet6));

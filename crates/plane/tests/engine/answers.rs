@@ -2,6 +2,7 @@
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::engine::{XdpConfig, XdpDevice, XdpNextHop};
+use fullview_plane::flow_hash::{FlowFields, FlowHash};
 use fullview_plane::interface::Interface;
 use fullview_plane::view::{Policy, View, ViewParts};
 use fullview_plane::wire::ethernet::Mac;
@@ -78,8 +79,9 @@ fn with_ports(mut frame: Vec<u8>, source: u16) -> Vec<u8> {
     frame
 }
 
-#[test]
-fn groups_pick_the_member_that_the_loop_in_user_space_picks() {
+/// Checks packets to a group, in whose hash `rest` is what these fields have besides the addresses: of UDP with this port, of its
+/// fragments, and of UDP over IPv6 without and with a label.
+fn group_picks(fields: FlowFields, rest: impl Fn(u16) -> [(u8, (u16, u16)); 4]) {
     at_each_hook(|hook| {
         let (mut next_hops, mut groups) = (NextHops::default(), Groups::default());
         for number in 0..5 {
@@ -98,7 +100,10 @@ fn groups_pick_the_member_that_the_loop_in_user_space_picks() {
             adjacencies,
             tables: vec![tables(&inet, &inet6)],
             groups: groups.shared_reader(),
-            policy: Policy { flow_seed: 99, ..Policy::default() },
+            policy: Policy {
+                flow_hash: FlowHash { seed: 99, inet: fields, inet6: fields },
+                ..Policy::default()
+            },
         };
         let view = View::new(parts).unwrap();
         let mut engine =
@@ -111,23 +116,32 @@ fn groups_pick_the_member_that_the_loop_in_user_space_picks() {
             assert_eq!(run(program, &sent), Became::Forwarded(wanted));
         };
         for n in 0..200u16 {
+            let [udp, of_fragment, udp6, of_labelled] = rest(n);
             let (source, destination) = (0xc612_0000 + u32::from(n % 7), 0xc613_0000 + u32::from(n % 3));
             let sent = with_ports(frame(source, destination), n);
-            check(sent.clone(), flow_hash(99, source.into(), destination.into(), 17, (n, 53)));
+            check(sent.clone(), flow_hash(99, source.into(), destination.into(), udp.0, udp.1));
             let mut fragment = sent;
             fragment[20] = 0x20;
             let mut ip = fullview_plane::wire::ipv4::Ipv4Packet::new_unchecked(&mut fragment[14..]);
             ip.set_checksum(0);
             ip.fill_checksum();
-            check(fragment, flow_hash(99, source.into(), destination.into(), 0, (0, 0)));
+            check(fragment, flow_hash(99, source.into(), destination.into(), of_fragment.0, of_fragment.1));
             let (source, destination) = (0x2001_0002 << 96 | u128::from(n % 7), 0x2001_0003 << 96);
             let sent = with_ports(frame(source, destination), n);
-            check(sent.clone(), flow_hash(99, source, destination, 17, (n, 53)));
+            check(sent.clone(), flow_hash(99, source, destination, udp6.0, udp6.1));
             let mut labelled = sent;
             labelled[15..18].copy_from_slice(&[3, 1, n as u8]);
-            check(labelled, flow_hash(99, source, destination, 0, (3, 0x100 | n & 0xff)));
+            check(labelled, flow_hash(99, source, destination, of_labelled.0, of_labelled.1));
         }
     });
+}
+
+#[test]
+fn groups_pick_the_member_that_the_loop_in_user_space_picks() {
+    let (none, label) = ((0, (0, 0)), |n: u16| (3, 0x100 | n & 0xff));
+    group_picks(FlowFields::Layer3, |n| [none, none, (17, (0, 0)), (17, label(n))]);
+    group_picks(FlowFields::Layer4, |n| [(17, (n, 53)), none, (17, (n, 53)), (17, (n, 53))]);
+    group_picks(FlowFields::LabelOrLayer4, |n| [(17, (n, 53)), none, (17, (n, 53)), (0, label(n))]);
 }
 
 #[test]

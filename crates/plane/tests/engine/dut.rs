@@ -3,6 +3,7 @@
 use aya::TestRun;
 use aya::programs::{SchedClassifier, TestRunOptions, Xdp};
 use fullview_plane::engine::{Engine, XdpConfig, XdpCounters, XdpInterface, XdpNextHop, XdpReason};
+use fullview_plane::flow_hash::FlowHash;
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::view::TableReaders;
 use fullview_plane::wire::ethernet::Mac;
@@ -121,8 +122,9 @@ pub fn plan(hops: u16) -> XdpConfig {
         table: 0,
         source_check: SourceCheck::Off,
     };
+    let flow_hash = FlowHash { seed: 7, ..FlowHash::default() };
     let ways = (1..=hops).map(NextHop).map(|hop| (hop, neighbor(hop)));
-    XdpConfig { interfaces: vec![ingress], next_hops: ways.collect(), flow_seed: 7, ..XdpConfig::default() }
+    XdpConfig { interfaces: vec![ingress], next_hops: ways.collect(), flow_hash, ..XdpConfig::default() }
 }
 
 pub fn tables(inet: &Rib<u32>, inet6: &Rib<u128>) -> TableReaders {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
+use fullview_plane::flow_hash::{FlowFields, FlowHash};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::{Interface, InterfaceAddress, SourceCheck};
 use fullview_plane::noted_links::NotedLinks;
@@ -364,6 +365,29 @@ fn flows_are_shared_by_a_group_and_keep_their_way() {
     assert_eq!(ways(&mut router, (0..100).map(one_label)).into_iter().collect::<HashSet<_>>().len(), 1);
     let no_label = |port: u8| with(one_label(port), 1, &[0x60, 0, 0]);
     assert_eq!(ways(&mut router, (0..100).map(no_label)).into_iter().collect::<HashSet<_>>().len(), 2);
+}
+
+/// How many of two ways the flows of one pair of addresses take that differ in their ports: of IPv4 and of IPv6.
+fn ways_by_ports(parts: &ViewParts, fields: FlowFields) -> [usize; 2] {
+    let flow_hash = FlowHash { seed: 7, inet: fields, inet6: fields };
+    let policy = Policy { flow_hash, ..Policy::default() };
+    let mut router = forwarder(ViewParts { policy, ..parts.clone() });
+    let flow = |port: u8| with_summed(good(), 20, &[0, port, 0, 53]);
+    let flow6 = |port: u8| with(good6(), 40, &[0, port, 0, 53]);
+    let mut count = |frames: Vec<Vec<u8>>| {
+        ways(&mut router, frames.into_iter()).into_iter().collect::<HashSet<_>>().len()
+    };
+    [count((0..100).map(flow).collect()), count((0..100).map(flow6).collect())]
+}
+
+#[test]
+fn flows_of_one_pair_of_addresses_share_a_way_where_only_addresses_choose() {
+    let (mut parts, mut groups) = (parts(), Groups::default());
+    with_group(&mut parts, &mut groups);
+    assert_eq!(ways_by_ports(&parts, FlowFields::Layer3), [1, 1]);
+    // The IPv6 packets have a label.
+    assert_eq!(ways_by_ports(&parts, FlowFields::Layer4), [2, 2]);
+    assert_eq!(ways_by_ports(&parts, FlowFields::LabelOrLayer4), [2, 1]);
 }
 
 /// The devices of ports 0 to 2.

@@ -8,6 +8,7 @@ use super::bypass_watch::BypassWatch;
 use super::control_plane::ControlPlane;
 use super::error::{DaemonError, netlink};
 use super::main_loop::{ControlSource, wait};
+use super::multipath_hash::MultipathHashWatch;
 use super::neighbor_refresh::NeighborRefresh;
 use super::neighbor_resolution::{NeighborResolver, UnresolvedDestination};
 use super::query_queue::QueryQueue;
@@ -28,6 +29,7 @@ pub struct KernelSource {
     resolver: NeighborResolver,
     pub refresh: NeighborRefresh,
     bypassed: BypassWatch,
+    multipath_hash: MultipathHashWatch,
 }
 
 impl KernelSource {
@@ -40,6 +42,7 @@ impl KernelSource {
             resolver: NeighborResolver::default(),
             refresh: NeighborRefresh::default(),
             bypassed: BypassWatch::new(taken_over),
+            multipath_hash: MultipathHashWatch::default(),
         })
     }
 
@@ -55,6 +58,7 @@ impl KernelSource {
             self.take_in(plane)?;
             self.record_refusals(plane);
         }
+        self.multipath_hash.look(plane);
         self.commit(plane);
         self.bypassed.look(plane.now(), &plane.log);
         Ok(())
@@ -140,6 +144,7 @@ impl ControlSource for KernelSource {
 
     fn advance(&mut self, plane: &mut ControlPlane) -> Result<(), DaemonError> {
         let begun = plane.now();
+        self.multipath_hash.look(plane);
         let mut has_more = self.take_in(plane)?;
         while has_more && plane.now() - begun < LONGEST_TURN {
             self.commit(plane);

@@ -34,6 +34,7 @@ mod link_presence;
 #[cfg(feature = "bpf")]
 mod link_program;
 mod main_loop;
+mod multipath_hash;
 mod neighbor_refresh;
 mod neighbor_resolution;
 mod plan_events;

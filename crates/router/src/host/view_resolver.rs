@@ -61,7 +61,7 @@ impl ViewResolver {
         if !groups.is_group(index) {
             return Some(index);
         }
-        let chosen = groups.select(index, flow_hash_of(query.packet, parts.policy.flow_seed).unwrap_or(0));
+        let chosen = groups.select(index, flow_hash_of(query.packet, parts.policy.flow_hash).unwrap_or(0));
         // The loop chose before the packet was translated.
         let others = groups.members(index).iter().copied();
         Some(once(chosen).chain(others).find(|member| self.leads(*member, query.way)).unwrap_or(chosen))

@@ -3,10 +3,11 @@
 //! A set of one hop has that hop's index. Other sets have a group of their own: its members change with links and
 //! objects, while its index, and so every route that uses it, stays.
 
+use std::collections::BTreeSet;
 use std::mem::{Discriminant, discriminant};
 
-use fullview_table::NextHop;
 use fullview_table::group::{GroupError, Groups, Member};
+use fullview_table::{Family, NextHop};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::netlink::event::NextHopObject;
@@ -30,6 +31,8 @@ pub(super) struct HopSets {
     released: Vec<NextHop>,
     /// Readers do not see all changes of groups yet.
     groups_changed: bool,
+    /// The families in which the packets of several next hops are left to the kernel.
+    left: BTreeSet<Family>,
     /// Routes are left to the kernel for want of a group.
     lacks_group: bool,
     /// The least number of indices of next hops with which a route or neighbour need not be left to the kernel any more.
@@ -56,13 +59,18 @@ impl KnownObject {
     }
 }
 
-/// The hops, and whether they are those of default routes. Default routes have sets and next hops of their own, because a rule
-/// of policy routing may not count them.
-type SetKey = (HopSet, bool);
+/// What routes with the same set have in common.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct SetKey {
+    pub hops: HopSet,
+    /// The kernel may share the flows of one family in another way than those of the other one.
+    pub family: Family,
+    /// Default routes have sets and next hops of their own, because a rule of policy routing may not count them.
+    pub is_default: bool,
+}
 
 struct StoredSet {
-    hops: HopSet,
-    is_default: bool,
+    key: SetKey,
     references: u32,
     /// The index that its routes have; `None` while no hop can be used.
     index: Option<NextHop>,
@@ -83,9 +91,8 @@ impl HopSets {
     }
 
     fn insert(&mut self, key: SetKey, links: &LinkTable) -> SetId {
-        let (hops, is_default) = key.clone();
         let (index, group, members) = (None, None, Vec::new());
-        let set = StoredSet { hops, is_default, references: 0, index, group, members };
+        let set = StoredSet { key: key.clone(), references: 0, index, group, members };
         let id = self.free.pop().unwrap_or(self.sets.len() as SetId);
         match self.set(id) {
             Some(free) => *free = set,
@@ -103,7 +110,7 @@ impl HopSets {
         if set.references > 0 {
             return;
         }
-        let key = (set.hops.clone(), set.is_default);
+        let key = set.key.clone();
         let (group, members) = (set.group.take(), std::mem::take(&mut set.members));
         self.ids.remove(&key);
         self.free.push(id);
@@ -122,7 +129,7 @@ impl HopSets {
 
     /// The hops of a set; `None` for an object.
     pub fn hops(&self, id: SetId) -> Option<&[RouteHop]> {
-        match &self.sets.get(id as usize)?.hops {
+        match &self.sets.get(id as usize)?.key.hops {
             HopSet::Hops(hops) => Some(hops),
             HopSet::Object(_) | HopSet::ObjectWithMtu(_) => None,
         }
@@ -131,27 +138,28 @@ impl HopSets {
     /// The sets with a hop by this link. Those of objects go with the objects.
     pub fn by(&self, link: LinkIndex) -> FxHashSet<SetId> {
         let is_by = |set: &HopSet| set.hops().iter().any(|hop| hop.link == link);
-        self.ids.iter().filter(|((set, _), _)| is_by(set)).map(|(_, id)| *id).collect()
+        self.ids.iter().filter(|(key, _)| is_by(&key.hops)).map(|(_, id)| *id).collect()
     }
 
     /// Whether the kernel reported a hop by this link as dead.
     pub fn has_dead_by(&self, link: LinkIndex) -> bool {
-        self.ids.keys().any(|(set, _)| set.hops().iter().any(|hop| hop.link == link && hop.dead))
+        self.ids.keys().any(|key| key.hops.hops().iter().any(|hop| hop.link == link && hop.dead))
     }
 
     /// The object of a set.
     pub fn object(&self, id: SetId) -> Option<u32> {
-        match self.sets.get(id as usize)?.hops {
+        match self.sets.get(id as usize)?.key.hops {
             HopSet::Object(object) | HopSet::ObjectWithMtu(object) => Some(object),
             HopSet::Hops(_) => None,
         }
     }
 
-    /// Whether a route uses any of these objects.
-    pub fn uses_any(&self, objects: &FxHashSet<u32>) -> bool {
+    /// Whether a route of a family uses any of these objects.
+    pub fn uses_any(&self, family: Family, objects: &FxHashSet<u32>) -> bool {
         let sets = objects.iter().flat_map(|id| [HopSet::Object(*id), HopSet::ObjectWithMtu(*id)]);
-        let mut keys = sets.flat_map(|set| [(set.clone(), false), (set, true)]);
-        keys.any(|key| self.ids.contains_key(&key))
+        let keys_of =
+            |hops: HopSet| [false, true].map(|is_default| SetKey { hops: hops.clone(), family, is_default });
+        sets.flat_map(keys_of).any(|key| self.ids.contains_key(&key))
     }
 
     /// Stores an object; returns whether anything changed.
@@ -207,6 +215,15 @@ impl HopSets {
         used.into_iter().filter(|id| self.refresh(*id, links)).collect()
     }
 
+    /// Sets whether the packets of routes of a family with several next hops are left to the kernel, from the next
+    /// [`Self::refresh_all`] on.
+    pub fn leave_several(&mut self, family: Family, are_left: bool) {
+        match are_left {
+            true => self.left.insert(family),
+            false => self.left.remove(&family),
+        };
+    }
+
     /// Notes that a route or neighbour is left to the kernel for want of so many indices of next hops.
     pub fn note_lack(&mut self, count: usize) {
         self.lacking_next_hops = Some(self.lacking_next_hops.map_or(count, |least| least.min(count)));
@@ -225,13 +242,13 @@ impl HopSets {
     /// Returns whether the index of the set changed.
     fn refresh(&mut self, id: SetId, links: &LinkTable) -> bool {
         let Some(set) = self.sets.get(id as usize) else { return false };
-        let usable = self.usable(&set.hops, links);
-        let is_single = match &set.hops {
+        let usable = self.usable(&set.key, links);
+        let is_single = match &set.key.hops {
             HopSet::Hops(hops) => hops.len() == 1,
             HopSet::Object(_) => false,
             HopSet::ObjectWithMtu(_) => true,
         };
-        let is_default = set.is_default;
+        let is_default = set.key.is_default;
         let (before, group, old) = (set.index, set.group, set.members.clone());
         // The new references come first, so that a member that stays is never without one.
         let members = self.members(&usable, is_default && is_single);
@@ -319,9 +336,9 @@ impl HopSets {
     }
 
     /// The hops that can be used. If there is none and one only lacks a carrier, the packets are left to the kernel:
-    /// its settings decide whether it keeps such routes.
-    fn usable(&self, set: &HopSet, links: &LinkTable) -> Vec<(NextHopAction, u16)> {
-        let all = match set {
+    /// its settings decide whether it keeps such routes. So are they if only the kernel can tell which one of several they take.
+    fn usable(&self, set: &SetKey, links: &LinkTable) -> Vec<(NextHopAction, u16)> {
+        let all = match &set.hops {
             HopSet::Hops(hops) => hops.iter().map(|hop| (usability(hop, links), hop.weight)).collect(),
             HopSet::Object(id) => self.object_hops(*id, 1, links, true),
             HopSet::ObjectWithMtu(_) => vec![(Usability::Usable(RouteAction::Local), 1)],
@@ -331,10 +348,12 @@ impl HopSets {
             Usability::NoCarrier | Usability::Dead => None,
         };
         let usable: Vec<(NextHopAction, u16)> = all.iter().filter_map(used).collect();
-        if usable.is_empty() && all.iter().any(|(usability, _)| *usability == Usability::NoCarrier) {
-            return vec![(RouteAction::Local, 1)];
+        let lacks_carrier = || all.iter().any(|(usability, _)| *usability == Usability::NoCarrier);
+        match usable.len() {
+            0 if lacks_carrier() => vec![(RouteAction::Local, 1)],
+            2.. if self.left.contains(&set.family) => vec![(RouteAction::Local, 1)],
+            _ => usable,
         }
-        usable
     }
 
     /// The hops of an object. Groups do not nest. The kernel knows an object that is not known here yet.
@@ -361,7 +380,7 @@ impl HopSets {
     /// The next hops and groups that only default routes have, except for groups that drop packets: these routes count always.
     pub fn of_default_routes(&self) -> impl Iterator<Item = NextHop> + '_ {
         let is_default =
-            |set: &&StoredSet| set.is_default && set.references > 0 && set.members != [BLACKHOLE];
+            |set: &&StoredSet| set.key.is_default && set.references > 0 && set.members != [BLACKHOLE];
         let used = self.sets.iter().filter(is_default);
         used.filter_map(|set| set.group).chain(self.next_hops.of_default_routes())
     }

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use fullview_plane::flow_hash::FlowFields;
 use fullview_plane::view::{View, ViewError, Views};
 use fullview_table::Family;
 use fullview_table::fib::framework::{Settings, Tables, Time};
@@ -131,10 +132,20 @@ impl Mirror {
     }
 
     /// Sets what is mixed into the hash of flows, from the next [`Self::commit`] on
-    /// ([`fullview_plane::view::Policy::flow_seed`]).
+    /// ([`FlowHash::seed`](fullview_plane::flow_hash::FlowHash::seed)).
     pub fn set_flow_seed(&mut self, seed: u64) {
-        self.publisher.flow_seed = seed;
+        self.publisher.flow_hash.seed = seed;
         self.view_changed = true;
+    }
+
+    /// Sets which fields of a family's packets choose among several next hops, from the next [`Self::commit`] on. With `None`
+    /// the kernel chooses: it gets all packets of routes with several next hops.
+    pub fn set_flow_fields(&mut self, family: Family, fields: Option<FlowFields>) {
+        let hash = &mut self.publisher.flow_hash;
+        let of_family = if family == Family::Inet { &mut hash.inet } else { &mut hash.inet6 };
+        *of_family = fields.unwrap_or_default();
+        self.routing.sets.leave_several(family, fields.is_none());
+        (self.routing.sets_changed, self.view_changed) = (true, true);
     }
 
     /// Sets the policies of interfaces by name, from the next [`Self::commit`] on. Interfaces that are not named have

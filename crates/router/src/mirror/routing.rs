@@ -14,7 +14,7 @@ use crate::route::{
 };
 
 use super::family::{self, FamilyRoutes, GoneAction, GoneRoute, PlacedRoute};
-use super::hop_sets::{HopSets, SetId};
+use super::hop_sets::{HopSets, SetId, SetKey};
 use super::host_routes::HostIndices;
 use super::links::LinkTable;
 use super::rule_list::Coverage;
@@ -62,8 +62,7 @@ impl Routing {
         } else {
             route
         };
-        let is_default = is_default(&route);
-        let mut stored = stored(&route, |set| self.sets.acquire((set, is_default), links));
+        let mut stored = stored(&route, |hops| self.sets.acquire(key(&route, hops), links));
         stored.passed_over = placement == Placement::Listed && is_without_links(&route, links);
         match route.prefix {
             AnyPrefix::Inet(prefix) => {
@@ -103,7 +102,7 @@ impl Routing {
         let is_known = match hops {
             Some(hops) => self.remove_stored(route, GoneAction::Hops(hops), links),
             None => {
-                let acquire = |set| self.sets.acquire((set, is_default(route)), links);
+                let acquire = |hops| self.sets.acquire(key(route, hops), links);
                 let action = route.action.clone().map(acquire);
                 let is_known = self.remove_stored(route, GoneAction::Other(action), links);
                 let set = if let RouteAction::Forward(id) = action { Some(id) } else { None };
@@ -143,8 +142,7 @@ impl Routing {
             let is_gone = |place: &usize| family::holds(gone, &hops[*place]);
             let places: Vec<usize> = (0..hops.len()).filter(is_gone).collect();
             let route = RouteEntry { action: RouteAction::via(left), ..route.clone() };
-            let is_default = is_default(&route);
-            let stored = stored(&route, |set| self.sets.acquire((set, is_default), links));
+            let stored = stored(&route, |hops| self.sets.acquire(key(&route, hops), links));
             self.inet6.shrink(placed(&route, prefix, stored), entry, &places, &mut self.sets);
         }
     }
@@ -189,7 +187,7 @@ impl Routing {
     /// Removes the routes of a family by these next-hop objects. Daemons remove objects after their routes, and many at once:
     /// these are not looked for among a million routes.
     pub fn remove_family_of(&mut self, family: Family, objects: &FxHashSet<u32>) {
-        if !self.sets.uses_any(objects) {
+        if !self.sets.uses_any(family, objects) {
             return;
         }
         let is_gone = |route: &StoredRoute, sets: &HopSets| {
@@ -327,11 +325,12 @@ fn is_beside(entry: &StoredRoute, route: &RouteEntry) -> bool {
     (entry.metric, entry.selective) == (route.metric, route.selective)
 }
 
-fn is_default(route: &RouteEntry) -> bool {
-    match route.prefix {
-        AnyPrefix::Inet(prefix) => prefix.len() == 0,
-        AnyPrefix::Inet6(prefix) => prefix.len() == 0,
-    }
+fn key(route: &RouteEntry, hops: HopSet) -> SetKey {
+    let (family, is_default) = match route.prefix {
+        AnyPrefix::Inet(prefix) => (Family::Inet, prefix.len() == 0),
+        AnyPrefix::Inet6(prefix) => (Family::Inet6, prefix.len() == 0),
+    };
+    SetKey { hops, family, is_default }
 }
 
 fn stored(route: &RouteEntry, acquire: impl FnOnce(HopSet) -> SetId) -> StoredRoute {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
+use fullview_plane::flow_hash::FlowHash;
 use fullview_plane::interface::{Interface, SourceCheck};
 use fullview_plane::policy::InterfaceRules;
 use fullview_plane::view::{Policy, TableReaders, View, ViewError, ViewParts, Views};
@@ -46,7 +47,7 @@ pub(super) struct Publisher {
     /// The names of interfaces that no packet fits on.
     without_mtu: Vec<String>,
     pub policies: BTreeMap<String, InterfacePolicy>,
-    pub flow_seed: u64,
+    pub flow_hash: FlowHash,
     /// The names of the interfaces, by number, for which the rules of a filter were made; `None` if there is no filter.
     pub judged: Option<Vec<String>>,
 }
@@ -88,7 +89,7 @@ impl Publisher {
             warnings: Vec::new(),
             without_mtu: Vec::new(),
             policies: BTreeMap::new(),
-            flow_seed: 0,
+            flow_hash: FlowHash::default(),
             judged: None,
         }
     }
@@ -127,7 +128,7 @@ impl Publisher {
             adjacencies: sources.adjacencies(),
             tables: self.tables.numbers().iter().filter_map(|number| readers(tables, *number)).collect(),
             groups: sources.routing.sets.groups.shared_reader(),
-            policy: Policy { flow_seed: self.flow_seed, ..Policy::default() },
+            policy: Policy { flow_hash: self.flow_hash, ..Policy::default() },
         })?;
         Ok(self.views.publish(view))
     }
