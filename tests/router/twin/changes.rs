@@ -13,13 +13,18 @@ pub enum Change {
     Router(String),
     /// The host at the other end of a cable goes, or comes.
     Carrier { side: usize, is_there: bool },
+    /// Other fields of packets of a family, `ipv4` or `ipv6`, choose among several next hops.
+    HashPolicy { family: &'static str, policy: u8 },
 }
+
+const FAMILIES: [&str; 2] = ["ipv4", "ipv6"];
 
 impl std::fmt::Display for Change {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Change::Router(line) => write!(f, "ip {line}"),
             Change::Carrier { side, is_there } => write!(f, "host {}: carrier {is_there}", side + 1),
+            Change::HashPolicy { family, policy } => write!(f, "{family}: hash policy {policy}"),
         }
     }
 }
@@ -29,6 +34,10 @@ impl Change {
     pub fn read(line: &str) -> Option<Change> {
         if let Some(line) = line.strip_prefix("  ip ") {
             return Some(Change::Router(line.into()));
+        }
+        if let Some((family, policy)) = line.trim().split_once(": hash policy ") {
+            let family = FAMILIES.into_iter().find(|known| *known == family)?;
+            return Some(Change::HashPolicy { family, policy: policy.parse().ok()? });
         }
         let (side, carrier) = line.strip_prefix("  host ")?.split_once(": carrier ")?;
         Some(Change::Carrier { side: side.parse::<usize>().ok()? - 1, is_there: carrier == "true" })
@@ -86,6 +95,7 @@ impl Changes {
             74..84 => self.address(),
             84..91 => self.rule(),
             91..97 => self.link(),
+            97 => return Change::HashPolicy { family: self.one(&FAMILIES), policy: self.one(&[0, 1]) },
             _ => return Change::Carrier { side: self.side(), is_there: self.0.random_range(0..3) > 0 },
         };
         Change::Router(line)

@@ -94,6 +94,10 @@ impl Twins {
                         place.batch(&std::mem::take(&mut lines));
                         place.set_carrier(*side, *is_there);
                     }
+                    Change::HashPolicy { family, policy } => {
+                        let setting = format!("{family}/fib_multipath_hash_policy");
+                        place.router.sysctl(&setting, &policy.to_string());
+                    }
                 }
             }
             place.batch(&lines);

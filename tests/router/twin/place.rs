@@ -46,10 +46,6 @@ impl Place {
             place.router.sysctl(&format!("ipv6/conf/{of}/forwarding"), "1");
             place.router.sysctl(&format!("ipv4/conf/{of}/send_redirects"), "0");
         }
-        // As our program, the kernel tells flows apart by their ports.
-        ["ipv4", "ipv6"]
-            .iter()
-            .for_each(|ip| place.router.sysctl(&format!("{ip}/fib_multipath_hash_policy"), "1"));
         // An error that a limit holds back in one place only would be taken for a difference.
         place.router.sysctl("ipv4/icmp_ratemask", "0");
         place.router.sysctl("ipv6/icmp/ratemask", "\n");
@@ -72,6 +68,8 @@ impl Place {
             host.ip(&format!("addr add 10.0.{side}.{station}/24 dev eth0"));
             host.ip(&format!("addr add 2001:db8:{side}::{station}/64 dev eth0 nodad"));
         }
+        // Sources of probes.
+        host.ip(&format!("route add local 10.0.{side}.128/25 dev lo"));
         self.router.ip(&format!("addr add 10.0.{side}.1/24 dev {name}"));
         self.router.ip(&format!("addr add 2001:db8:{side}::1/64 dev {name} nodad"));
         #[cfg(feature = "bpf")]

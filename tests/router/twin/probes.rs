@@ -50,7 +50,7 @@ const DESTINATIONS: [&str; 26] = [
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fate {
     side: usize,
-    /// The frame's Ethernet header, and where the packet says it has been.
+    /// The frame's Ethernet header, hops and protocol; of an error also its sender and type.
     shape: Vec<u8>,
     /// The whole frame, unless the router made it itself.
     frame: Option<Vec<u8>>,
@@ -134,20 +134,20 @@ fn probe(side: usize, to: [u8; 6], destination: IpAddr, flow: u16, hops: u8, mar
     content.extend(mark.0.to_be_bytes());
     content.extend(mark.1.to_be_bytes());
     let mut frame = [&to[..], &host_mac(side)].concat();
-    let datagram = datagram(side, destination, 2000 + flow, &content);
+    let datagram = datagram(side, destination, flow, &content);
     match destination {
         IpAddr::V4(ip) => {
             frame.extend([0x08, 0x00]);
             let length = (20 + datagram.len()) as u16;
             let mut header = vec![0x45, 0, (length >> 8) as u8, length as u8, 0, 7, 0x40, 0, hops, 17, 0, 0];
-            header.extend(source4(side));
+            header.extend(source4(side, flow));
             header.extend(ip.octets());
             let sum = checksum(&header);
             header[10..12].copy_from_slice(&sum);
             frame.extend(header);
         }
         IpAddr::V6(ip) => {
-            frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, datagram.len() as u8, 17, hops]);
+            frame.extend([0x86, 0xdd, 0x60, 0, 0, flow as u8, 0, datagram.len() as u8, 17, hops]);
             frame.extend(source6(side));
             frame.extend(ip.octets());
         }
@@ -156,8 +156,10 @@ fn probe(side: usize, to: [u8; 6], destination: IpAddr, flow: u16, hops: u8, mar
     frame
 }
 
-fn source4(side: usize) -> [u8; 4] {
-    [10, 0, side as u8 + 1, 2]
+/// Whatever the setting, two flows differ in what chooses their next hop: in their ports, and in their addresses, or in their
+/// labels with IPv6.
+fn source4(side: usize, flow: u16) -> [u8; 4] {
+    [10, 0, side as u8 + 1, 128 + flow as u8]
 }
 
 fn source6(side: usize) -> [u8; 16] {
@@ -169,12 +171,12 @@ fn checksum(header: &[u8]) -> [u8; 2] {
     (!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes()
 }
 
-fn datagram(side: usize, destination: IpAddr, port: u16, content: &[u8]) -> Vec<u8> {
-    let length = (udp::HEADER + content.len()) as u16;
+fn datagram(side: usize, destination: IpAddr, flow: u16, content: &[u8]) -> Vec<u8> {
+    let (port, length) = (2000 + flow, (udp::HEADER + content.len()) as u16);
     let mut bytes =
         [&port.to_be_bytes()[..], &9u16.to_be_bytes(), &length.to_be_bytes(), &[0, 0], content].concat();
     let pseudo = match destination {
-        IpAddr::V4(ip) => pseudo_ipv4(u32::from_be_bytes(source4(side)), ip.to_bits(), 17, length),
+        IpAddr::V4(ip) => pseudo_ipv4(u32::from_be_bytes(source4(side, flow)), ip.to_bits(), 17, length),
         IpAddr::V6(ip) => pseudo_ipv6(u128::from_be_bytes(source6(side)), ip.to_bits(), 17, length.into()),
     };
     udp::Datagram::new_unchecked(&mut bytes).fill_checksum(pseudo);
@@ -217,8 +219,10 @@ fn fate(side: usize, frame: Vec<u8>) -> Option<Fate> {
     if is_error && [5, 137].contains(&icmp[0]) {
         return None;
     }
-    let mut shape = [&frame[..14], &[hops, protocol], source].concat();
-    shape.extend(icmp.iter().filter(|_| is_error));
+    let mut shape = [&frame[..14], &[hops, protocol]].concat();
+    if is_error {
+        shape.extend([source, icmp].concat());
+    }
     Some(Fate { side, shape, frame: (!is_error).then_some(frame) })
 }
 
