@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use fullview_lab::{Archive, Bench, Experiment, ExperimentError, Opening, Outcome, Runs};
+use fullview_lab::{Archive, Bench, Experiment, ExperimentError, Opening, Outcome, Runs, SliceLimits};
 
 use super::Exit;
 use crate::args::{BenchArgs, ExperimentArgs, LengthArgs};
 use fullview_bench::progress::CampaignBar;
 use fullview_bench::settings::{Kind, Settings, Shape};
-use fullview_bench::subject::{RouterBench, measures, name_metrics};
+use fullview_bench::subject::{RouterBench, check_slice, measures, name_metrics, slice_limits};
 use fullview_bench::workload::every;
 use fullview_router::error::BadInput;
 use fullview_router::log;
@@ -96,8 +96,7 @@ fn shorten(experiment: &mut Experiment<Settings>) {
     experiment.title = format!("Smoke run, no measurement: {}", experiment.title);
     let window = &mut experiment.window;
     (window.warmup_s, window.settle_s, window.measure_s) = (0.02, 0.0, 0.05);
-    // To find a length takes longer than the panel.
-    window.slice_ms = Some(window.slice_ms.unwrap_or(1.0).min(window.measure_s * 1e3));
+    set_turns(experiment);
     let subject = &mut experiment.subject;
     (subject.table.inet, subject.table.inet6) = (Some(20_000), Some(10_000));
     for traffic in [&mut subject.traffic].into_iter().chain(subject.streams.0.values_mut()) {
@@ -115,6 +114,19 @@ fn shorten(experiment: &mut Experiment<Settings>) {
     *changes = changes.map(|changes| changes.min(5_000));
 }
 
+/// Sets what takes longer to find out than a short panel: the shape of a forwarding path, and the length of turns.
+fn set_turns(experiment: &mut Experiment<Settings>) {
+    let is_auto = experiment.subject.load.shape.is_none_or(|shape| shape == Shape::Auto);
+    if is_auto && measures(experiment, Kind::Forward) {
+        experiment.subject.load.shape = Some(Shape::OneCore);
+    }
+    let SliceLimits { shortest, longest } = slice_limits(experiment);
+    let [shortest, longest] = [shortest, longest].map(|slice| slice.as_secs_f64() * 1e3);
+    let window = &mut experiment.window;
+    let slice_ms = window.slice_ms.unwrap_or(1.0).min(window.measure_s * 1e3);
+    window.slice_ms = Some(slice_ms.clamp(shortest, longest));
+}
+
 /// `results/` and the name of the experiment's file, with `suffix`.
 pub fn default_folder(experiment: &Path, suffix: &str) -> PathBuf {
     let mut name = experiment.file_stem().unwrap_or("campaign".as_ref()).to_owned();
@@ -128,6 +140,7 @@ pub fn bench(experiment: &mut Experiment<Settings>, begun: Option<&Path>) -> any
     let mut bench = RouterBench::new(experiment)?;
     name_metrics(experiment)?;
     settle_shape(experiment, &mut bench, begun)?;
+    check_slice(experiment)?;
     bench.describe(experiment)?;
     Ok(bench)
 }

@@ -166,6 +166,22 @@ fn a_length_that_ends_before_the_first_look_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn turns_that_the_subject_cannot_run_are_refused_before_anything_runs() {
+    let long = SMALL.replace("slice_ms = 1.0", "slice_ms = 17.0");
+    let (dir, path) = file("long.toml", long.as_bytes());
+    let out = dir.path().join("out");
+    let bench = |flags: &[&str]| run(&[&["bench", &path, "--out", out.to_str().unwrap()], flags].concat());
+    for (flags, words) in
+        [(&[][..], "long.toml:9:12: a slice of 17 ms"), (&["--slice-ms", "0.01"], "0.01 ms")]
+    {
+        let ran = bench(flags);
+        assert!(ran.code == 2 && ran.err.contains(words), "{}", ran.err);
+        assert!(ran.err.contains("have 0.05 to 16 ms") && !out.exists(), "{}", ran.err);
+    }
+    assert_eq!(bench(&["--smoke"]).code, 0, "its turns are as long as the subject can run them");
+}
+
+#[test]
 fn a_smoke_run_has_no_other_length() {
     let (_dir, path) = file("small.toml", SMALL.as_bytes());
     for length in [["--runs", "3"], ["--minutes", "1"]] {

@@ -12,7 +12,7 @@ use crate::error::{LabError, RunStep, SubjectError};
 use crate::experiment::{Experiment, Settings, Variant};
 use crate::host;
 use crate::observations::is_noisy;
-use crate::panel::{Arm, Bench, Findings, Panel, PanelError, Verified};
+use crate::panel::{Arm, Bench, Findings, Panel, PanelError, SliceLimits, Verified};
 use crate::progress::Progress;
 use crate::record::{MemberRecord, PanelRecord, SCHEMA, Turns};
 use crate::schedule::NextPanel;
@@ -91,6 +91,8 @@ impl<S: Settings> PanelRun<'_, S> {
         earlier: &[MeasuredPanel],
         progress: &mut dyn Progress,
     ) -> Result<MeasuredPanel, LabError> {
+        let SliceLimits { shortest, longest } = panel.slice_limits();
+        self.experiment.check_slice([shortest, longest])?;
         let verified = self.verify(panel)?;
         let measured = self.turns(panel, &verified, earlier, progress);
         let measured = measured.map_err(|FailedTurn { arm, source }| match arm {
@@ -149,9 +151,8 @@ impl<S: Settings> PanelRun<'_, S> {
         earlier: &[MeasuredPanel],
         random: &mut ChaCha8Rng,
     ) -> Result<(TurnLength, Option<Calibration>), FailedTurn> {
-        let limits = panel.slice_limits();
         if let Some(slice) = self.experiment.window.slice() {
-            return Ok((turn_of(slice.clamp(limits.shortest, limits.longest)), None));
+            return Ok((turn_of(slice), None));
         }
         let family = self.family();
         let mut records = earlier.iter().map(|panel| &panel.record);

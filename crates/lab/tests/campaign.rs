@@ -154,6 +154,18 @@ fn an_experiment_can_set_the_length_of_turns() {
     assert!(panels.iter().all(|panel| panel.record.calibration.is_none() && panel.slices.rounds() == 10));
 }
 
+/// In other turns than the experiment asks for, the rates would be others.
+#[test]
+fn turns_that_the_subject_cannot_run_are_refused_with_the_lengths_that_it_can() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = EXPERIMENT.replace("measure_s = 0.01", "measure_s = 0.01, slice_ms = 9.0");
+    let refused = refused(&text, folder.path(), Opening::New);
+    let LabError::Experiment(error) = &refused else { panic!("{refused}") };
+    assert_eq!((error.line, error.column), (7, 59), "{error}");
+    assert!(error.message.contains("a slice of 9 ms") && error.message.contains("0.5 to 8 ms"), "{error}");
+    assert!(journal(folder.path()).is_empty());
+}
+
 #[test]
 fn a_panel_with_an_invalid_member_is_kept_and_repeated_whole_at_the_end_of_its_block() {
     let folder = tempfile::tempdir().unwrap();

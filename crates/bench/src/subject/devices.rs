@@ -5,9 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use fullview_lab::{
-    Experiment, Findings, PanelError, PanelWork, Slice, SliceLimits, SubjectError, Validity, Verified,
-};
+use fullview_lab::{Experiment, Findings, PanelError, PanelWork, Slice, SubjectError, Validity, Verified};
 use fullview_plane::burst::{Arena, BURST};
 use fullview_router::error::BadInput;
 use fullview_router::options::EngineName;
@@ -17,6 +15,7 @@ use super::arms::{ArmPanel, PanelArm, PanelMember};
 use super::family::BenchFamily;
 use super::family_stream::FamilyStream;
 use super::inputs::{Draw, Inputs};
+use super::limits;
 use crate::device_bed::{
     BedTraffic, DeviceBed, DeviceBedError, IN_FLIGHT, Inspection, LiveArm, LiveGenerator, ReceiveCounter,
     Sender, destinations, inspect,
@@ -29,10 +28,6 @@ use crate::traffic::frame::{FrameSize, Frames, Macs};
 use crate::veth::{RouterProcess, VethError};
 use crate::workload::filter::write_rules;
 
-/// In a shorter turn the queues of veth devices, some hundred packets, would count.
-const SHORTEST: Duration = Duration::from_millis(10);
-/// What the record of a slice has room for.
-const LONGEST: Duration = Duration::from_secs(4);
 /// The kernel forwards until the router knows the neighbours: so often is a burst repeated.
 const ATTEMPTS: usize = 200;
 const PAUSE: Duration = Duration::from_millis(50);
@@ -139,8 +134,7 @@ impl DeviceFactory {
             members
                 .push(Box::new(DeviceMember::start(arm, &stream.settings, &program, seed).map_err(failed)?));
         }
-        let limits = SliceLimits { shortest: SHORTEST, longest: LONGEST };
-        work(&mut ArmPanel::new(vec![Box::new(control)], members, false, limits))
+        work(&mut ArmPanel::new(vec![Box::new(control)], members, false, limits::TESTBED))
     }
 
     /// The place of a bed for this device that is none of `taken`, with the routes of this family.

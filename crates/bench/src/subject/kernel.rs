@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fullview_lab::{Findings, PanelError, PanelWork, Slice, SliceLimits, SubjectError, Validity, Verified};
+use fullview_lab::{Findings, PanelError, PanelWork, Slice, SubjectError, Validity, Verified};
 use fullview_plane::view::TableReaders;
 use fullview_table::{Family, Table};
 
@@ -11,6 +11,7 @@ use super::cores::Cores;
 use super::family::BenchFamily;
 use super::family_stream::FamilyStream;
 use super::inputs::{Draw, Inputs};
+use super::limits;
 use crate::error::{BenchError, check, require};
 use crate::settings::{KernelForwarder, Settings, Shape, TableSettings};
 use crate::testbed::{
@@ -169,16 +170,6 @@ impl<A: BenchFamily> BedPackets<A> {
     }
 }
 
-/// A call of BPF_PROG_RUN for a batch takes 0.04 ms (median of 200, Linux 6.18, EPYC Zen 5), and a turn of 1 ms with a
-/// lead-in of 0.5 ms takes 2.1 ms of the clock: a shorter one would wait longer than it forwards. While the generator is
-/// attached to no device, a call takes 24 ms.
-///
-/// How long caches take to be warm again is for the calibration: with 100,000 IPv4 routes and four other forwarders,
-/// ip_forward has 0.79 Mpps in slices of 1 ms and 0.97 in slices of 20 ms.
-const SHORTEST: Duration = Duration::from_millis(1);
-/// With caches that others have used for as long, a table of a million routes is warm after a tenth of it.
-const LONGEST: Duration = Duration::from_millis(256);
-
 /// Frames of the first turn of an arm, which tells its rate.
 const TRIAL: u32 = 1 << 14;
 /// Frames of a turn, as a multiple of what the arm's latest rate takes. Those left over are not sent, which takes tens of
@@ -310,8 +301,7 @@ fn panel<'p, A: BenchFamily>(
         Box::new(KernelMember { arm, number, kind, sequence }) as Box<dyn PanelMember>
     });
     let control = Box::new(KernelArm::new(ready, ready.beside(0)));
-    let limits = SliceLimits { shortest: SHORTEST, longest: LONGEST };
-    ArmPanel::new(vec![control], members.collect(), false, limits)
+    ArmPanel::new(vec![control], members.collect(), false, limits::KERNEL)
 }
 
 fn forwarder(kind: KernelForwarder, table: &Table) -> Result<Forwarder, BenchError> {

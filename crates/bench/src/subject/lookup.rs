@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::core_clock::CoreClock;
 use crate::error::{self, BenchError, WrongSetting, require_setting};
 use crate::placement::Role;
-use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Verified};
+use fullview_lab::{Findings, Slice, SubjectError, Verified};
 use fullview_table::fib::Fib;
 use fullview_table::{Address, NextHop};
 
@@ -22,10 +22,6 @@ use fullview_router::algorithm;
 /// Keys looked up between two readings of the clock: some ten microseconds, so that the readings do not show in the rate
 /// and a slice of half a millisecond has its length.
 const CHUNK: usize = 1 << 12;
-
-/// Slices are made of chunks.
-pub const LIMITS: SliceLimits =
-    SliceLimits { shortest: Duration::from_micros(200), longest: Duration::from_millis(16) };
 
 /// How the report names what drives the lookups.
 pub fn describe(settings: &LookupSettings, cores: Cores) -> Result<Vec<String>, BenchError> {

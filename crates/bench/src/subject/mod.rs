@@ -46,6 +46,7 @@ mod kernel;
 mod kernel;
 mod keys;
 mod kinds;
+mod limits;
 mod lookup;
 mod panels;
 mod peer;
@@ -60,6 +61,7 @@ mod veth;
 mod veth;
 
 pub use kinds::measures;
+pub use limits::{check_slice, slice_limits};
 pub use stages::{is_in_this_process, stages};
 
 /// Makes subjects ready.

@@ -10,9 +10,10 @@ use super::family_stream::FamilyStream;
 use super::forward::ForwardFactory;
 use super::inputs::Inputs;
 use super::kernel::KernelFactory;
-use super::lookup::{self, LookupFactory};
-use super::peer::{PEER_LIMITS, Peers};
-use super::updates::{self, UpdateFactory};
+use super::limits;
+use super::lookup::LookupFactory;
+use super::peer::Peers;
+use super::updates::UpdateFactory;
 use super::veth::VethFactory;
 use crate::error::BenchError;
 use crate::settings::{Kind, Settings, Shape};
@@ -111,7 +112,7 @@ fn lookup_panel<A: BenchFamily>(
         });
     }
     let controls = controls.into_iter().map(|(_, control)| control).collect();
-    let limits = if has_peers(streams) { PEER_LIMITS } else { lookup::LIMITS };
+    let limits = if has_peers(streams) { limits::PEERS } else { limits::LOOKUP };
     work(&mut ArmPanel::new(controls, members, false, limits))
 }
 
@@ -137,7 +138,7 @@ fn updates_panel<A: BenchFamily>(
         let (control, (_, stream)) = place.ok_or_else(|| failed(BenchError::NoMembers))?;
         members.push(Box::new(updates.make(inputs, settings, stream, control).map_err(failed)?));
     }
-    work(&mut ArmPanel::new(controls, members, true, updates::LIMITS))
+    work(&mut ArmPanel::new(controls, members, true, limits::UPDATES))
 }
 
 fn has_peers(streams: &[FamilyStream]) -> bool {

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Validity, Verified};
+use fullview_lab::{Findings, Slice, SubjectError, Validity, Verified};
 use fullview_table::fib::framework::{self, Attachment, Event, Origin, Reader, TableEvent};
 use fullview_table::{Address, Change, Rib, probe};
 
@@ -15,16 +15,13 @@ use super::arms::{PanelArm, PanelMember};
 use super::cores::Cores;
 use super::family::BenchFamily;
 use super::inputs::Inputs;
+use super::limits;
 use super::lookup::{BUILD_MS, BYTES};
 use crate::core_clock::CoreClock;
 use crate::error::{BenchError, check};
 use crate::settings::Settings;
 use crate::workload::changes::{self, ChangeStream};
 use fullview_router::algorithm::{self, AlgorithmError};
-
-/// A change takes from a tenth of a microsecond to some tens of them.
-pub const LIMITS: SliceLimits =
-    SliceLimits { shortest: Duration::from_micros(200), longest: Duration::from_millis(16) };
 
 /// Batches that show whether a member can take turns.
 const TRIALS: usize = 4;
@@ -337,7 +334,7 @@ impl<A: Address> PanelMember for ChangingTable<A> {
         let fastest = batches.min().unwrap_or_default();
         let keys: Vec<A> = self.walk.sampled_keys().collect();
         self.compare(keys.into_iter())?;
-        if fastest <= LIMITS.longest {
+        if fastest <= limits::UPDATES.longest {
             return Ok(Verified::Ready);
         }
         self.events.push(too_slow(self.table.algorithm(), self.walk.batch, fastest, self.rebuilds() > 0));
@@ -352,7 +349,7 @@ fn too_slow(algorithm: Option<&str>, batch: usize, fastest: Duration, compiles: 
         algorithm.unwrap_or("no algorithm"),
         fastest.as_secs_f64() * 1e3,
         if compiles { ", because it compiles the whole table again" } else { "" },
-        LIMITS.longest.as_secs_f64() * 1e3
+        limits::UPDATES.longest.as_secs_f64() * 1e3
     )
 }
 

@@ -3,23 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fullview_lab::{
-    Experiment, Findings, PanelError, PanelWork, Slice, SliceLimits, SubjectError, Validity, Verified,
-};
+use fullview_lab::{Experiment, Findings, PanelError, PanelWork, Slice, SubjectError, Validity, Verified};
 use fullview_router::error::BadInput;
 
 use super::arms::{ArmPanel, PanelArm, PanelMember};
 use super::family_stream::FamilyStream;
+use super::limits;
 use crate::error::{BenchError, require};
 use crate::settings::{Settings, VethSettings};
 use crate::veth::{
     ClientLoad, ClientTurn, Clients, RouterProcess, RouterProgram, VethBed, VethError, programs_of,
 };
 
-/// A shorter turn would measure how clients start.
-const SHORTEST: Duration = Duration::from_millis(10);
-/// What the record of a slice has room for.
-const LONGEST: Duration = Duration::from_secs(4);
 /// The kernel forwards until the router knows the neighbours: so often is a request repeated.
 const ATTEMPTS: usize = 100;
 const PAUSE: Duration = Duration::from_millis(50);
@@ -110,8 +105,7 @@ impl VethFactory {
             let arm = VethArm::new(of).map_err(failed)?;
             members.push(Box::new(VethMember { arm, bed: of, refused: of.refused.clone() }));
         }
-        let limits = SliceLimits { shortest: SHORTEST, longest: LONGEST };
-        work(&mut ArmPanel::new(vec![Box::new(control)], members, false, limits))
+        work(&mut ArmPanel::new(vec![Box::new(control)], members, false, limits::VETH))
     }
 }
 

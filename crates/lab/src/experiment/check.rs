@@ -1,6 +1,7 @@
 //! Reads an experiment and checks its values.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
@@ -67,6 +68,19 @@ impl<S> Experiment<S> {
         );
         let at = [PathStep::Key("analysis"), PathStep::Key("first_look")];
         require(first <= most, &at, &message).map_err(|value| self.refuse(&value.path, value.message))
+    }
+
+    /// Refuses a length of turns outside the shortest and the longest that the subject can run.
+    pub fn check_slice(&self, [shortest, longest]: [Duration; 2]) -> Result<(), ExperimentError> {
+        let Some(slice) = self.window.slice() else { return Ok(()) };
+        let [slice_ms, least, most] = [slice, shortest, longest].map(|length| length.as_nanos() as f64 / 1e6);
+        let message = format!(
+            "a slice of {slice_ms} ms is not possible: those of this subject have {least} to {most} ms. Give such a length \
+             here or by --slice-ms"
+        );
+        let at = [PathStep::Key("window"), PathStep::Key("slice_ms")];
+        let fits = (shortest..=longest).contains(&slice);
+        require(fits, &at, &message).map_err(|value| self.refuse(&value.path, value.message))
     }
 
     /// Returns the error that refuses the value at `path`, for checks that only the program of the subject can make.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Verified};
+use fullview_lab::{Findings, Slice, SubjectError, Verified};
 use fullview_plane::burst::Arena;
 use fullview_plane::forward::{Forwarder, RouteCacheCounters, Stage};
 
@@ -14,16 +14,12 @@ use crate::error::{BenchError, require};
 use crate::settings::LoopStage;
 use crate::subject::arms::{ArmPanel, PanelArm, PanelMember, turn};
 use crate::subject::family::BenchFamily;
+use crate::subject::limits;
 use crate::traffic::check::Passage;
 use crate::traffic::flow::FlowSet;
 use crate::traffic::frame::Frames;
 use crate::traffic::load::{LoadConfig, LoadError, LoadResult, Through, Unrouted, frames};
 use crate::traffic::one_core::{Bed, Flight, verify};
-
-/// The clock is read every few microseconds, so any slice is possible; beyond the longest the noise of a shared machine
-/// is no longer common to the arms.
-const ONE_CORE_LIMITS: SliceLimits =
-    SliceLimits { shortest: Duration::from_micros(50), longest: Duration::from_millis(16) };
 
 /// The bed that all arms of a panel share.
 type SharedBed<'a> = Rc<RefCell<Bed<'a>>>;
@@ -50,7 +46,7 @@ pub(super) fn panel<A: BenchFamily, T>(
     }
     let Arms { controls, members, .. } = arms;
     let paced = configs.iter().any(|config| config.pps.is_some());
-    let mut panel = ArmPanel::new(controls, members, !paced, ONE_CORE_LIMITS);
+    let mut panel = ArmPanel::new(controls, members, !paced, limits::ONE_CORE);
     panel.paced = paced;
     Ok(work(panel))
 }

@@ -7,9 +7,8 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
 
-use fullview_lab::{SliceLimits, Validity};
+use fullview_lab::Validity;
 use fullview_router::error::BadInput;
 use fullview_table::Family;
 
@@ -19,6 +18,7 @@ use super::family::BenchFamily;
 use super::family_stream::FamilyStream;
 use super::inputs::{Draw, Inputs};
 use super::keys::Keys;
+use super::limits;
 use crate::error::{BenchError, PeerError, require};
 use crate::settings::{Peer, Settings, Shape, TableSettings, TrafficSettings};
 use contestant::Contestant;
@@ -39,10 +39,6 @@ pub const CONDITIONS: [&str; 3] = [
     "receiver: every packet checked before the first slice, one in 64 during slices; the control is the bed of the same process without its router",
     "processes: each router in one of its own, started anew for each block; packets are drawn anew for each block; the page size of each is in its log lines",
 ];
-
-/// A slice is asked for and answered through pipes, which takes some ten microseconds.
-pub const PEER_LIMITS: SliceLimits =
-    SliceLimits { shortest: Duration::from_millis(1), longest: Duration::from_millis(16) };
 
 /// Starts peers.
 pub struct Peers {
@@ -114,7 +110,7 @@ impl Peers {
         let first = streams.first().ok_or((0, BenchError::NoMembers))?;
         let files = self.sent::<A>(inputs, first, seed).map_err(|error| (0, error))?;
         let subtracts = first.settings.load.shape != Some(Shape::TwoCores);
-        let mut panel = ArmPanel::new(Vec::new(), Vec::new(), subtracts, PEER_LIMITS);
+        let mut panel = ArmPanel::new(Vec::new(), Vec::new(), subtracts, limits::PEERS);
         for (member, stream) in streams.iter().enumerate() {
             self.add_router::<A>(&mut panel, stream, &files).map_err(|error| (member, error))?;
         }
