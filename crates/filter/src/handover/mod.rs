@@ -17,7 +17,7 @@ pub use import::{ImportSummary, Imported, StateImport};
 pub use message::MAX_MESSAGE;
 
 /// The version of the format. Another one is needed whenever a message, or the meaning of a field, changes.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 /// Why states cannot be taken from another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

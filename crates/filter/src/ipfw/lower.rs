@@ -153,7 +153,7 @@ impl Lowering<'_> {
 
     fn nat(&self, number: u16, base: &CompiledRule) -> Vec<CompiledRule> {
         let flow = FlowName(FlowName::TRANSLATIONS + number.min(FlowName::TRANSLATIONS - 2));
-        let (tracking, timeouts) = (Tracking::Sloppy, NAT_TIMEOUTS);
+        let (tracking, timeouts) = (Tracking::BothEnds, NAT_TIMEOUTS);
         let state = Some(StateOptions { flow, tracking, timeouts, ..StateOptions::default() });
         let one = |NatPart { name, clauses, action }: NatPart| CompiledRule {
             clauses: [base.clauses.clone(), clauses].concat(),
@@ -192,9 +192,9 @@ impl Lowering<'_> {
         self.flows.get(name).copied().unwrap_or_default()
     }
 
-    /// ipfw follows only the flags of TCP.
+    /// ipfw follows only the flags of TCP, and a connection is established when both ends have sent theirs.
     fn state(&self, keep: &IpfwKeep) -> StateOptions {
-        let tracking = Tracking::Sloppy;
+        let tracking = Tracking::BothEnds;
         match keep {
             IpfwKeep::KeepState(flow) | IpfwKeep::RecordState(flow) => {
                 StateOptions { flow: self.flow(flow), tracking, ..StateOptions::default() }

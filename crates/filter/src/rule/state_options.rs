@@ -23,8 +23,10 @@ pub enum Tracking {
     /// Sequence numbers must lie in the windows.
     #[default]
     Strict,
-    /// Only flags count.
+    /// Only flags count. The acknowledgements of one end show that the other one has answered.
     Sloppy,
+    /// Only flags count, and each end by its own segments (ipfw and libalias).
+    BothEnds,
 }
 
 /// How a rule keeps states.

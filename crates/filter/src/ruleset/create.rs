@@ -3,7 +3,7 @@
 use super::evaluation::Evaluation;
 use crate::packet::Fragment;
 use crate::packet::protocol::tcp::SYN;
-use crate::rule::{Side, SourceLimits, StateOptions, Tracking};
+use crate::rule::{Side, SourceLimits, StateOptions};
 use crate::state::{
     ColdState, FilterWorker, FlowKey, NO_RULE, NewSourceState, NewState, PassBinding, SourceKey, StateFlags,
     decrement, increment,
@@ -94,7 +94,7 @@ fn flags(evaluation: &Evaluation<'_>, request: &StateRequest<'_>) -> StateFlags 
         binding: request.binding,
         translation: request.translation.map(|rewrite| rewrite.side).into(),
         if_bound: request.options.if_bound,
-        sloppy: request.options.tracking == Tracking::Sloppy,
+        tracking: request.options.tracking,
         midstream: evaluation.packet.tcp().is_some_and(|segment| segment.flags & SYN == 0),
     }
 }

@@ -2,7 +2,7 @@ use super::flow_key::FlowKey;
 use super::phase::Phase;
 use crate::address::Address;
 use crate::packet::{Direction, IcmpMessage, Packet, Transport, icmp_counterpart};
-use crate::rule::Side;
+use crate::rule::{Side, Tracking};
 
 /// Which passes of its packets a state is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,15 +142,18 @@ pub(crate) struct StateFlags {
     pub binding: PassBinding,
     pub translation: StateTranslation,
     pub if_bound: bool,
-    pub sloppy: bool,
+    pub tracking: Tracking,
     /// Its first segment was not a SYN, so the scales of the windows are unknown.
     pub midstream: bool,
 }
 
 const USED: u8 = 0x80;
 const IF_BOUND: u8 = 0x10;
+/// The bits that say how segments are followed, and their values. With zero sequence numbers must lie in windows.
+const TRACKING: u8 = 0x60;
 const SLOPPY: u8 = 0x20;
 const MIDSTREAM: u8 = 0x40;
+const BOTH_ENDS: u8 = 0x60;
 
 impl StateFlags {
     fn byte(self) -> u8 {
@@ -158,8 +161,11 @@ impl StateFlags {
         USED | self.binding as u8
             | (self.translation as u8) << 2
             | bit(self.if_bound, IF_BOUND)
-            | bit(self.sloppy, SLOPPY)
-            | bit(self.midstream, MIDSTREAM)
+            | match self.tracking {
+                Tracking::Strict => bit(self.midstream, MIDSTREAM),
+                Tracking::Sloppy => SLOPPY,
+                Tracking::BothEnds => BOTH_ENDS,
+            }
     }
 }
 
@@ -220,14 +226,28 @@ impl HotState {
         self.flags & IF_BOUND != 0
     }
 
+    /// Whether sequence numbers are compared with windows.
     #[inline(always)]
-    pub(super) fn is_sloppy(&self) -> bool {
-        self.flags & SLOPPY != 0
+    pub(super) fn has_windows(&self) -> bool {
+        matches!(self.flags & TRACKING, 0 | MIDSTREAM)
     }
 
+    /// Whether the segments of one end may stand for those of the other.
+    #[inline(always)]
+    pub(super) fn is_sloppy(&self) -> bool {
+        self.flags & TRACKING == SLOPPY
+    }
+
+    /// Whether each end counts by its own segments, whose sequence numbers may be any.
+    #[inline(always)]
+    pub(super) fn needs_both_ends(&self) -> bool {
+        self.flags & TRACKING == BOTH_ENDS
+    }
+
+    /// Whether the scales of the windows are unknown.
     #[inline(always)]
     pub(super) fn is_midstream(&self) -> bool {
-        self.flags & MIDSTREAM != 0
+        self.flags & TRACKING == MIDSTREAM
     }
 
     /// The key of its first packet.

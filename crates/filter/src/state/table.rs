@@ -337,7 +337,8 @@ impl StateTable {
             && match phases[from ^ 1] {
                 Phase::Opened => false,
                 // A plain segment may be what such an end waits for.
-                Phase::Silent | Phase::Closing => hot.protocol != TCP,
+                Phase::Closing => hot.protocol != TCP,
+                Phase::Silent => hot.protocol != TCP || hot.needs_both_ends(),
                 _ => true,
             }
     }
@@ -363,7 +364,7 @@ impl StateTable {
     /// Whether a state compares sequence numbers with windows.
     pub(crate) fn has_windows(&self, id: u32) -> bool {
         let hot = &self.hot[id as usize];
-        hot.protocol == TCP && !hot.is_sloppy()
+        hot.protocol == TCP && hot.has_windows()
     }
 
     /// Gives a state the numbers of its rule and timeouts in another rule set.

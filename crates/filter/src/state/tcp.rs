@@ -82,13 +82,12 @@ fn judge(state: &HotState, from: usize, segment: &TcpSegment) -> Result<[Peer; 2
     if over && segment.flags & (SYN | ACK) == SYN {
         return Err(Tracked::Reopens);
     }
-    let sloppy = state.is_sloppy();
-    if !sloppy && !follow_windows(&mut source, &mut target, segment, state.is_midstream()) {
+    if state.has_windows() && !follow_windows(&mut source, &mut target, segment, state.is_midstream()) {
         let is_handshake = source.phase == Phase::Opened && target.phase == Phase::Opened;
         let may_reset = is_handshake && segment.flags & RST == 0;
         return Err(if may_reset { Tracked::OtherHandshake } else { Tracked::Invalid });
     }
-    advance(&mut source, &mut target, segment, sloppy);
+    advance(&mut source, &mut target, segment, state);
     Ok([source, target])
 }
 
@@ -195,20 +194,21 @@ fn fits_loosely(source: &Peer, target: &Peer, span: &Span) -> bool {
 
 /// Follows the flags.
 #[inline(always)]
-fn advance(source: &mut Peer, target: &mut Peer, segment: &TcpSegment, sloppy: bool) {
+fn advance(source: &mut Peer, target: &mut Peer, segment: &TcpSegment, state: &HotState) {
     source.phase = source.phase.max(Phase::Opened);
     if segment.flags & FIN != 0 {
         source.phase = source.phase.max(Phase::Closing);
     }
     if segment.flags & ACK != 0 {
-        acknowledge(source, target, sloppy || !after(target.sent, segment.ack), sloppy);
+        let all = !state.has_windows() || !after(target.sent, segment.ack);
+        acknowledge(source, target, all, state.is_sloppy());
     }
     if segment.flags & RST != 0 {
         (source.phase, target.phase) = (Phase::Reset, Phase::Reset);
     }
 }
 
-/// If only one direction comes by here, its acknowledgements show that the other end has answered.
+/// If only one direction comes by here (`sloppy`), its acknowledgements show that the other end has answered.
 #[inline(always)]
 fn acknowledge(source: &mut Peer, target: &mut Peer, all: bool, sloppy: bool) {
     match target.phase {
@@ -253,5 +253,6 @@ pub(super) fn was_sent(state: &HotState, from: usize, seq: u32) -> bool {
     let none = TcpSegment::default();
     let (_, shift) = shifts(&source, &target, &none, state.is_midstream());
     let repeatable = u32::from(target.window) << shift;
-    state.is_sloppy() || !after(seq, source.limit) && !after(data_sent(&source).wrapping_sub(repeatable), seq)
+    !state.has_windows()
+        || !after(seq, source.limit) && !after(data_sent(&source).wrapping_sub(repeatable), seq)
 }

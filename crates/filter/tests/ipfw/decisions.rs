@@ -389,7 +389,7 @@ fn a_host_with_an_address_of_its_own_leaves_with_it() {
 }
 
 /// A segment of the inner host on its way out, or of the outer one on its way in to the address of the router.
-fn translated(inner: bool, port: u16, flags: u8) -> Packet {
+pub fn translated(inner: bool, port: u16, flags: u8) -> Packet {
     let ends = packet(Direction::Out, 1, (INSIDE, 9), (OUTSIDE, 80));
     let answer = packet(Direction::In, 1, (OUTSIDE, 80), (ROUTER, port));
     let transport = Transport::Tcp(TcpSegment { flags, window: 1000, ..TcpSegment::default() });

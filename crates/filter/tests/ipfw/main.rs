@@ -5,4 +5,5 @@ mod decisions;
 mod freebsd;
 mod interpreter;
 mod language;
+mod one_end;
 mod reloads;
