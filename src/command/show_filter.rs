@@ -35,6 +35,9 @@ fn print_filter(filter: &FilterStatus, out: &mut dyn Write) -> io::Result<()> {
     let room = |of: &UsedRoom| format!("{} of {}", of.used, of.most);
     writeln!(out, "{} rules of {}", filter.language, filter.file)?;
     writeln!(out, "states {}, sources {}", room(&filter.states), room(&filter.sources))?;
+    if filter.replaced_states > 0 {
+        writeln!(out, "incomplete connections that ended for new ones: {}", filter.replaced_states)?;
+    }
     if let Some(KernelFlows { used, most, packets }) = filter.kernel_flows {
         let room = room(&UsedRoom { used, most });
         writeln!(out, "known flows in the kernel {room}, {packets} packets")?;

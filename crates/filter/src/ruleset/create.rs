@@ -6,7 +6,7 @@ use crate::packet::protocol::tcp::SYN;
 use crate::rule::{Side, SourceLimits, StateOptions};
 use crate::state::{
     ColdState, FilterWorker, FlowKey, NO_RULE, NewSourceState, NewState, PassBinding, SourceKey, StateFlags,
-    decrement, increment,
+    StateTable, decrement, increment,
 };
 use crate::verdict::{DropReason, Rewrite};
 
@@ -39,16 +39,23 @@ pub(super) fn create(evaluation: &mut Evaluation<'_>, request: &StateRequest<'_>
     if request.options.max_states.is_some_and(|most| count >= most) {
         return Err(DropReason::RuleLimit);
     }
-    // A source without states would stay behind.
-    if evaluation.worker.states.is_full() {
-        return Err(DropReason::TableFull);
-    }
-    let new =
-        NewState { key: request.key, flags: flags(evaluation, request), cold: cold(evaluation, request) };
+    let replaced = place_in_full_table(&evaluation.worker.states)?;
     let source = match &request.options.source {
         None => 0,
         Some(limits) => count_source(evaluation, request, limits)? + 1,
     };
+    // The limits allow the new one, and its source stays if it is a state of the same one that ends.
+    replaced.into_iter().for_each(|id| evaluation.worker.replace(id, evaluation.now));
+    insert(evaluation, request, source)
+}
+
+fn insert(
+    evaluation: &mut Evaluation<'_>,
+    request: &StateRequest<'_>,
+    source: u32,
+) -> Result<(), DropReason> {
+    let new =
+        NewState { key: request.key, flags: flags(evaluation, request), cold: cold(evaluation, request) };
     let hash = evaluation.hash;
     let states = &mut evaluation.worker.states;
     let Ok(id) = states.insert(new, hash, evaluation.now) else {
@@ -65,6 +72,15 @@ pub(super) fn create(evaluation: &mut Evaluation<'_>, request: &StateRequest<'_>
         *count += 1;
     }
     Ok(())
+}
+
+/// The state that has to end for a new one, if the table is full. New connections do not fail because hosts, or forged
+/// packets, have opened more than the table has room for and completed none.
+fn place_in_full_table(states: &StateTable) -> Result<Option<u32>, DropReason> {
+    if !states.is_full() {
+        return Ok(None);
+    }
+    states.replaceable().map(Some).ok_or(DropReason::TableFull)
 }
 
 /// Counts the state for its source, and returns the number of the source.

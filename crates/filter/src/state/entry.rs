@@ -1,6 +1,7 @@
 use super::flow_key::FlowKey;
 use super::phase::Phase;
 use crate::address::Address;
+use crate::packet::protocol::TCP;
 use crate::packet::{Direction, IcmpMessage, Packet, Transport, icmp_counterpart};
 use crate::rule::{Side, Tracking};
 
@@ -266,6 +267,13 @@ impl HotState {
     #[inline(always)]
     pub(crate) fn phases(&self) -> [Phase; 2] {
         [phase(self.phase_scale[0]), phase(self.phase_scale[1])]
+    }
+
+    /// Whether it ends for a new state in a full table: a connection whose handshake is not complete, or that was reset.
+    #[inline]
+    pub(super) fn gives_way(&self) -> bool {
+        let [first, second] = self.phases();
+        self.protocol == TCP && (first.min(second) < Phase::Established || first.max(second) == Phase::Reset)
     }
 
     #[inline(always)]

@@ -2,8 +2,8 @@
 
 use super::flow_key::FlowKey;
 use super::hash::FlowHasher;
-use super::idle::IdleList;
 use super::index::FlowIndex;
+use super::number_list::NumberList;
 use crate::rule::{FlowMask, SourceLimits};
 
 /// What the flows of a source have in common: the parts of the first packet that the rule's mask selects.
@@ -93,7 +93,7 @@ pub struct SourceTable {
     nodes: Vec<Option<SourceNode>>,
     free: Vec<u32>,
     /// Those without states.
-    idle: IdleList,
+    idle: NumberList,
     /// When the sweep last ran.
     swept: u32,
     index: FlowIndex,
@@ -106,7 +106,7 @@ impl SourceTable {
         SourceTable {
             nodes: vec![None; capacity as usize],
             free: (0..capacity).rev().collect(),
-            idle: IdleList::new(capacity),
+            idle: NumberList::new(capacity),
             swept: 0,
             index: FlowIndex::new(capacity as usize),
             hasher: FlowHasher::new(seed),

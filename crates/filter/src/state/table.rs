@@ -6,6 +6,7 @@ use super::entry::{ColdState, HotState, Peer, StateFlags, StateTranslation};
 use super::flow_key::FlowKey;
 use super::hash::FlowHasher;
 use super::index::FlowIndex;
+use super::number_list::NumberList;
 use super::phase::Phase;
 use super::tcp::{self, Tracked};
 use crate::memory::LargeArray;
@@ -47,6 +48,8 @@ pub struct StateTable {
     len: usize,
     /// How many of them translate.
     translating: usize,
+    /// Those that end for new ones in a full table, in the order in which that became true of them.
+    replaceable: NumberList,
 }
 
 /// The end of the list of free entries.
@@ -65,6 +68,7 @@ impl StateTable {
             freed: NONE,
             len: 0,
             translating: 0,
+            replaceable: NumberList::new(capacity),
         }
     }
 
@@ -83,6 +87,11 @@ impl StateTable {
         self.len == self.capacity()
     }
 
+    /// The state that ends for a new one in a full table, if there is one.
+    pub(crate) fn replaceable(&self) -> Option<u32> {
+        self.replaceable.first()
+    }
+
     /// How many states fit.
     pub fn capacity(&self) -> usize {
         self.hot.len()
@@ -95,7 +104,7 @@ impl StateTable {
 
     /// The bytes of all its parts.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.hot) + size_of_val(&*self.cold) + self.index.bytes()
+        size_of_val(&*self.hot) + size_of_val(&*self.cold) + self.index.bytes() + self.replaceable.bytes()
     }
 
     /// The hash of a flow.
@@ -200,6 +209,9 @@ impl StateTable {
             self.give_back(id);
             return Err(TableFull);
         }
+        if hot.gives_way() {
+            self.replaceable.push(id);
+        }
         self.len += 1;
         self.translating += usize::from(hot.translation().side().is_some());
         Ok(id)
@@ -211,6 +223,9 @@ impl StateTable {
         self.index.remove(self.hash(&hot.key()), id);
         if let Some(answers) = self.separate_answers(id) {
             self.index.remove(answers, id);
+        }
+        if hot.gives_way() {
+            self.replaceable.remove(id);
         }
         self.give_back(id);
         self.len -= 1;
@@ -286,6 +301,7 @@ impl StateTable {
     #[inline]
     pub(crate) fn track(&mut self, hit: Hit, packet: &Packet, now: u32) -> Tracked {
         let (hot, from) = (&mut self.hot[hit.id as usize], usize::from(!hit.forward));
+        let gave_way = hot.gives_way();
         let tracked = match packet.tcp() {
             Some(segment) => tcp::track(hot, from, segment),
             // A later fragment of a segment shows nothing of it.
@@ -298,7 +314,15 @@ impl StateTable {
             cold.packets = cold.packets.saturating_add(1);
             cold.bytes = cold.bytes.wrapping_add(u64::from(packet.length));
         }
+        if gave_way != hot.gives_way() {
+            self.set_replaceable(hit.id, !gave_way);
+        }
         tracked
+    }
+
+    #[cold]
+    fn set_replaceable(&mut self, id: u32, gives_way: bool) {
+        if gives_way { self.replaceable.push(id) } else { self.replaceable.remove(id) }
     }
 
     /// Notes when the last packet of a state came.

@@ -82,6 +82,8 @@ pub struct FilterWorker {
     /// Sources that went beyond a limit, with the tables that they belong into.
     overloads: Vec<(TableId, Address)>,
     pub(crate) flows: FlowCaches,
+    /// How many states have ended for new ones.
+    replaced: u64,
     maps: RuleMaps,
     /// Where the sweep goes on.
     pub(crate) cursor: u32,
@@ -109,6 +111,7 @@ impl FilterWorker {
                 [(); 4].map(|()| split_mix(&mut random)),
                 FlowIsa::best(),
             ),
+            replaced: 0,
             maps: RuleMaps::new(),
             cursor: 0,
             swept: 0,
@@ -295,6 +298,18 @@ impl FilterWorker {
         if let Some(number) = (cold.source & !CONNECTED).checked_sub(1) {
             self.release(number, cold.source & CONNECTED != 0, now);
         }
+    }
+
+    /// Ends a state for a new one ([`StateTable::replaceable`]).
+    #[cold]
+    pub(crate) fn replace(&mut self, id: u32, now: u32) {
+        self.forget(id, now);
+        self.replaced += 1;
+    }
+
+    /// How many states have ended for new ones, because the table was full.
+    pub fn replaced_states(&self) -> u64 {
+        self.replaced
     }
 
     /// Ends what is known about the flows of a state, as it began, ends, or changed. `hash` is that of one of them.

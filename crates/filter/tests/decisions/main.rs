@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests
 
 mod common;
+mod full_table;
 mod last_match;
 mod limits;
 mod nat;

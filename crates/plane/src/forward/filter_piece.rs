@@ -39,6 +39,8 @@ pub struct FilterPiece {
     pub next: Option<u32>,
     /// How many states and how many sources there are.
     pub totals: (u32, u32),
+    /// How many states have ended for new ones in the full table.
+    pub replaced: u64,
     /// Known flows that a program in the kernel forwards, if it may.
     pub shared: Option<SharedTotals>,
     /// The rules in force and their counters, to which the piece belongs. Absent until the worker has filled it.
@@ -61,6 +63,7 @@ impl FilterPiece {
             removed: 0,
             next: None,
             totals: (0, 0),
+            replaced: 0,
             shared: None,
             rules: None,
         }
@@ -77,6 +80,7 @@ impl FilterPiece {
         self.shared = filter.shared_totals();
         let (rules, worker) = filter.parts();
         self.totals = (worker.states().len() as u32, worker.sources().len() as u32);
+        self.replaced = worker.replaced_states();
         self.rules = Some((Arc::clone(rules), Arc::clone(worker.counters())));
         match self.what {
             PieceOf::States(from) => {

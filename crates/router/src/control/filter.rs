@@ -33,6 +33,9 @@ pub struct FilterStatus {
     pub file: String,
     pub states: UsedRoom,
     pub sources: UsedRoom,
+    /// States of connections that were not complete and ended for new ones, because the table was full.
+    #[serde(default)]
+    pub replaced_states: u64,
     /// Known flows that a program in the kernel forwards. `None` if there is no such program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_flows: Option<KernelFlows>,

@@ -52,6 +52,7 @@ pub fn page(
         file: filter.path.clone(),
         states: UsedRoom { used: states, most: filter.limits.states },
         sources: UsedRoom { used: sources, most: filter.limits.sources },
+        replaced_states: piece.replaced,
         kernel_flows: piece.shared.map(kernel_flows),
         drops,
         totals: counted.totals(),

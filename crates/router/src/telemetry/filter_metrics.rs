@@ -15,6 +15,8 @@ pub fn filter_metrics(filter: &FilterStatus, page: &mut Page<'_>) -> fmt::Result
     page.gauges("filter_states_room", "States that fit", one(filter.states.most.into()))?;
     page.gauges("filter_sources", "Sources that rules limit", one(filter.sources.used.into()))?;
     page.gauges("filter_sources_room", "Sources that fit", one(filter.sources.most.into()))?;
+    let help = "States of incomplete connections that ended for new ones in the full table";
+    page.counts("filter_replaced_states", help, one(filter.replaced_states))?;
     if let Some(flows) = filter.kernel_flows {
         page.gauges("filter_kernel_flows", "Known flows that a program forwards", one(flows.used.into()))?;
         page.gauges("filter_kernel_flows_room", "Known flows that fit there", one(flows.most.into()))?;

@@ -160,7 +160,7 @@ const ROUTES: &str = "route-to, reply-to and dup-to are not supported, on block 
 const DIVERT: &str = "no program can receive packets from a rule: use pass, block or nat-to and rdr-to";
 const SHAPING: &str =
     "packets are passed or dropped, not queued: leave the word out, or limit with max-pkt-rate";
-const STATES: &str = "write 'keep state', which checks sequence numbers and bounds half-open connections";
+const STATES: &str = "write 'keep state': it checks sequence numbers, and incomplete connections lock no new ones out of a full table";
 
 /// What to write instead of a word that is refused.
 pub fn instead_of(word: &str) -> Option<&'static str> {

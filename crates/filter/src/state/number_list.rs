@@ -11,18 +11,23 @@ struct Link {
 
 /// A list of numbers below a bound. The link behind those of the numbers belongs to the ends of the list, which is a ring.
 #[derive(Debug)]
-pub(super) struct IdleList {
+pub(super) struct NumberList {
     links: LargeArray<Link>,
     /// What the next step visits.
     cursor: u32,
     len: u32,
 }
 
-impl IdleList {
+impl NumberList {
     /// An empty list for numbers below this one.
     pub fn new(bound: u32) -> Self {
         let links = LargeArray::new(Link { before: bound, after: bound }, bound as usize + 1);
-        IdleList { links, cursor: bound, len: 0 }
+        NumberList { links, cursor: bound, len: 0 }
+    }
+
+    /// The bytes of the links.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.links)
     }
 
     /// How many numbers there are.
@@ -77,7 +82,7 @@ mod tests {
 
     #[test]
     fn numbers_leave_in_their_order_and_from_the_middle() {
-        let mut list = IdleList::new(4);
+        let mut list = NumberList::new(4);
         assert_eq!(list.first(), None);
         [2, 0, 3, 1].into_iter().for_each(|number| list.push(number));
         list.remove(3);

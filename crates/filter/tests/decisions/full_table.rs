@@ -1,0 +1,160 @@
+//! Which states end for new ones in a full table.
+
+use fullview_filter::address::Address;
+use fullview_filter::packet::protocol::tcp::{ACK, RST, SYN};
+use fullview_filter::packet::protocol::{TCP, UDP};
+use fullview_filter::packet::{Direction, Packet, TcpSegment, Transport};
+use fullview_filter::rule::{FlowMask, SourceLimits, StateOptions};
+use fullview_filter::state::{FlowKey, Phase, StateSummary, WorkerLimits};
+use fullview_filter::verdict::{DropReason, Verdict};
+use proptest::prelude::*;
+
+use crate::common::{Bench, CLIENT, SERVER, block_but, pass};
+
+fn bench(states: u32) -> Bench {
+    let limits = WorkerLimits { states, ..WorkerLimits::default() };
+    Bench::with_limits(block_but(vec![], Some(StateOptions::default())), limits)
+}
+
+/// A segment of a client on its way in, or of the server on its way out.
+fn segment(client: (Address, u16), from_client: bool, flags: u8, seq: u32, ack: u32) -> Packet {
+    let (direction, source, destination) =
+        if from_client { (Direction::In, client, SERVER) } else { (Direction::Out, SERVER, client) };
+    let transport = Transport::Tcp(TcpSegment { seq, ack, flags, window: 1000, ..TcpSegment::default() });
+    Packet { protocol: TCP, transport, ..Packet::udp(pass(direction), source, destination) }
+}
+
+fn syn(client: (Address, u16)) -> Packet {
+    segment(client, true, SYN, 100, 0)
+}
+
+fn answer(client: (Address, u16)) -> Packet {
+    segment(client, false, SYN | ACK, 5000, 101)
+}
+
+fn acknowledgement(client: (Address, u16)) -> Packet {
+    segment(client, true, ACK, 101, 5001)
+}
+
+/// Opens connections from forged addresses, which the server answers, and which nobody completes.
+fn flood(bench: &mut Bench, number: std::ops::Range<u32>) {
+    for number in number {
+        let forged = (Address::inet(0xc612_0000 + number), 1);
+        assert!(bench.passes(&syn(forged)), "{number}");
+        if number % 2 == 0 {
+            assert!(bench.passes(&answer(forged)), "{number}");
+        }
+    }
+}
+
+#[test]
+fn a_flood_of_openings_locks_out_no_connection_and_ends_none() {
+    let mut bench = bench(64);
+    for round in 0..20 {
+        let client = (CLIENT.0, 40_000 + round);
+        flood(&mut bench, u32::from(round) * 1000..u32::from(round) * 1000 + 900);
+        assert!(bench.passes(&syn(client)));
+        flood(&mut bench, u32::from(round) * 1000 + 900..u32::from(round) * 1000 + 920);
+        assert!(bench.passes(&answer(client)) && bench.passes(&acknowledgement(client)), "round {round}");
+    }
+    for round in 0..20 {
+        let established = (CLIENT.0, 40_000 + round);
+        assert!(bench.passes(&acknowledgement(established)), "round {round}");
+    }
+    assert_eq!(bench.states(), 64);
+    assert_eq!(bench.worker.rule_states(), [0, 64]);
+    assert_eq!(bench.worker.replaced_states(), 20 * 921 - 64);
+}
+
+#[test]
+fn the_source_of_a_state_that_ends_counts_it_no_more() {
+    let limits = SourceLimits { max_states: Some(2), ..SourceLimits::by(FlowMask::SOURCE) };
+    let options = StateOptions { source: Some(limits), ..StateOptions::default() };
+    let limits = WorkerLimits { states: 2, ..WorkerLimits::default() };
+    let mut bench = Bench::with_limits(block_but(vec![], Some(options)), limits);
+    let other = (Address::inet(0x0a00_0002), 1);
+    assert!(bench.passes(&syn((CLIENT.0, 1))) && bench.passes(&syn((CLIENT.0, 2))));
+    assert_eq!(bench.check(&syn((CLIENT.0, 3))).verdict, Verdict::Drop(DropReason::SourceLimit));
+    assert_eq!(bench.worker.replaced_states(), 0, "nothing ends for a state that is not made");
+    assert!(bench.passes(&syn(other)));
+    assert_eq!(bench.check(&syn((CLIENT.0, 3))).verdict, Verdict::Pass);
+    assert_eq!((bench.worker.sources().len(), bench.worker.replaced_states()), (2, 2));
+}
+
+/// What a host does next, with one of a few ports.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Open,
+    Answer,
+    Acknowledge,
+    Reset,
+    Query,
+}
+
+impl Step {
+    fn packet(self, port: u16) -> Packet {
+        let client = (CLIENT.0, port);
+        match self {
+            Step::Open => syn(client),
+            Step::Answer => answer(client),
+            Step::Acknowledge => acknowledgement(client),
+            Step::Reset => segment(client, false, RST | ACK, 5001, 101),
+            Step::Query => Packet::udp(pass(Direction::In), client, SERVER),
+        }
+    }
+}
+
+fn steps() -> impl Strategy<Value = Vec<(Step, u16)>> {
+    let step = prop_oneof![
+        4 => Just(Step::Open),
+        2 => Just(Step::Answer),
+        2 => Just(Step::Acknowledge),
+        1 => Just(Step::Reset),
+        1 => Just(Step::Query),
+    ];
+    prop::collection::vec((step, 1_u16..12), 1..120)
+}
+
+fn gives_way(state: &StateSummary) -> bool {
+    let [first, second] = state.phases;
+    let is_complete = first.min(second) >= Phase::Established && first.max(second) < Phase::Reset;
+    state.key.protocol == TCP && !is_complete
+}
+
+fn is_reset(state: &StateSummary) -> bool {
+    state.phases.contains(&Phase::Reset)
+}
+
+fn keys(bench: &mut Bench, wanted: fn(&StateSummary) -> bool) -> Vec<FlowKey> {
+    bench.worker.state_summaries().filter(wanted).map(|state| state.key).collect()
+}
+
+proptest! {
+    #[test]
+    fn the_state_that_ends_is_the_one_that_has_been_incomplete_for_the_longest_time(steps in steps()) {
+        const ROOM: usize = 5;
+        let mut bench = bench(ROOM as u32);
+        let mut order: Vec<FlowKey> = Vec::new();
+        for (step, port) in steps {
+            let (before, over) = (keys(&mut bench, |_| true), keys(&mut bench, is_reset));
+            let replaced = bench.worker.replaced_states();
+            let verdict = bench.check(&step.packet(port)).verdict;
+            let after = keys(&mut bench, |_| true);
+            let ended: Vec<_> = before.iter().filter(|key| !after.contains(key)).copied().collect();
+            match bench.worker.replaced_states() - replaced {
+                0 => prop_assert!(ended.is_empty()),
+                _ => prop_assert_eq!((ended, before.len()), (vec![order[0]], ROOM)),
+            }
+            if verdict == Verdict::Drop(DropReason::TableFull) {
+                prop_assert!(order.is_empty() && after.len() == ROOM);
+            }
+            let incomplete = keys(&mut bench, gives_way);
+            // A connection that was reset and is opened again has a new state.
+            let reset = keys(&mut bench, is_reset);
+            let is_new = |key: &FlowKey| over.contains(key) && !reset.contains(key);
+            order.retain(|key| incomplete.contains(key) && !is_new(key));
+            order.extend(incomplete.iter().filter(|key| !order.contains(key)).copied().collect::<Vec<_>>());
+            prop_assert!(after.len() <= ROOM && order.iter().all(|key| key.protocol != UDP));
+        }
+    }
+}
