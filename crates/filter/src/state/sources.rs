@@ -10,7 +10,7 @@ use crate::rule::{FlowMask, SourceLimits};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceKey {
     flow: FlowKey,
-    /// The rule, if only its own states count.
+    /// The rule, if only its own states count, also if that is gone; [`NO_RULE`](super::NO_RULE) if those of all rules do.
     rule: u32,
 }
 

@@ -102,6 +102,28 @@ fn a_rule_with_the_same_number_is_preferred_to_one_of_equal_text() {
     assert_eq!(after.worker.counters().get(0).0, 0);
 }
 
+/// Limits of all rules together (`source-track global`) do not count them.
+#[test]
+fn states_of_a_rule_that_is_gone_count_for_no_other_rule() {
+    let former =
+        "block all\npass out proto udp to port 53 keep state (source-track rule, max-src-states 9)\n";
+    let next =
+        "block all\npass out proto udp to port 54 keep state (source-track global, max-src-states 2)\n";
+    let before = || {
+        let mut before = Firewall::new(former, FEW);
+        (1..=2).for_each(|port| assert!(before.passes(&Packet { source_port: port, ..out_by(1, 53) })));
+        before
+    };
+    let mut reloaded = before();
+    reloaded.reload(next);
+    let (succeeded, _) = before().succeeded_by(Firewall::new(next, FEW));
+    for mut after in [reloaded, succeeded] {
+        let passes = [1, 2, 3].map(|port| after.passes(&Packet { source_port: port, ..out_by(1, 54) }));
+        assert_eq!(passes, [true, true, false]);
+        assert_eq!(after.worker.sources().len(), 2);
+    }
+}
+
 #[test]
 fn states_keep_interfaces_that_have_other_numbers() {
     let rules = "set state-policy if-bound\nblock all\npass out proto udp keep state\n";
