@@ -19,6 +19,7 @@ mod basics;
 mod bird;
 #[cfg(feature = "bpf")]
 mod busy_control;
+mod connections;
 mod control;
 mod datagrams;
 mod ecmp;
@@ -55,6 +56,7 @@ mod ospf;
 #[cfg(feature = "bpf")]
 mod outage;
 mod punts;
+mod raw_packets;
 mod resync;
 #[cfg(feature = "bpf")]
 mod rules;

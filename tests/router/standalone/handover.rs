@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::filter::{filtered, section};
 use super::*;
+use crate::connections::EchoedConnection;
 use crate::handover::TAKEN;
-use crate::handover_states::EchoedConnection;
 
 /// Ports are chosen at random, so that a new state would have another one.
 const PF: &str = "nat on right inet from 10.0.1.0/24 to any -> (right)

@@ -12,6 +12,8 @@ mod handover;
 mod links;
 mod nat;
 mod operation;
+mod raw_sender;
+mod real_traffic;
 mod reject;
 mod routes;
 

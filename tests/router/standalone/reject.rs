@@ -2,19 +2,18 @@
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, TcpStream};
-use std::time::Instant;
 
 use fullview_filter::packet::protocol::{ICMP, ICMP6, TCP, UDP};
 use fullview_filter::packet::{Packet, Transport, network_header};
-use fullview_plane::wire::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
-use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER};
+use fullview_plane::wire::ethernet::HEADER;
 use fullview_plane::wire::ipv4::{self, Ipv4Packet};
-use fullview_plane::wire::ipv6::{self, Ipv6Packet};
-use fullview_testnet::{ANSWER, PacketSocket, eventually};
+use fullview_testnet::ANSWER;
 
 use super::filter::filtered;
 use super::nat::linux;
+use super::raw_sender::{RawSender, inet, inet6};
 use super::*;
+use crate::raw_packets::{parsed, segment, udp};
 
 const PF: &str = "block return-rst in quick on left proto tcp to port 81
 block return-icmp (port-unr) in quick on left inet proto udp to port 82
@@ -48,66 +47,6 @@ add unreach filter-prohib udp from any to 10.0.2.2 83 out xmit right
 add allow ip from any to any
 ";
 
-/// The answer to packets from this port ends the wait for the answer to the packet before.
-const MARKER: u16 = 9999;
-
-/// The host on the left, as far as it sends and receives whole packets.
-struct Sender {
-    socket: PacketSocket,
-    router: Vec<u8>,
-    own: Vec<u8>,
-}
-
-fn mac(text: &str) -> Vec<u8> {
-    text.split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
-}
-
-impl Sender {
-    fn new(left: &Node) -> Sender {
-        let mut router = String::new();
-        assert!(eventually(|| {
-            left.try_command("ping -n -c 1 -W 1 10.0.1.1");
-            let shown = left.ip("-o neigh show 10.0.1.1 dev eth0");
-            router = shown
-                .split("lladdr ")
-                .nth(1)
-                .and_then(|rest| rest.split(' ').next())
-                .unwrap_or("")
-                .to_owned();
-            !router.is_empty()
-        }));
-        Sender { socket: left.packet_socket("eth0"), router: mac(&router), own: mac(&left.mac("eth0")) }
-    }
-
-    fn send(&mut self, packet: &[u8]) {
-        let ethertype = if packet[0] >> 4 == 4 { EtherType::IPV4 } else { EtherType::IPV6 };
-        let frame = [&self.router[..], &self.own, &ethertype.0.to_be_bytes(), packet].concat();
-        self.socket.send(&frame).unwrap();
-    }
-
-    /// Sends a packet, and says what comes back before the answer to a later packet.
-    fn answers(&mut self, packet: &[u8]) -> Vec<String> {
-        let mut answers = Vec::new();
-        self.send(packet);
-        self.send(&inet(UDP, &udp(MARKER, 82)));
-        let deadline = Instant::now() + ANSWER;
-        loop {
-            let frame = self.socket.receive(deadline).expect("the answer to the last packet");
-            if frame[6..12] == self.own[..] || frame[..6] != self.own[..] {
-                continue;
-            }
-            let Ok(packet) = Packet::parse(Frame::new_unchecked(&frame[..]).payload(), Packet::NOTHING.pass)
-            else {
-                continue;
-            };
-            match packet.quoted {
-                Some(quoted) if quoted.source_port == MARKER => return answers,
-                _ => answers.extend(described(&packet, &frame[HEADER..])),
-            }
-        }
-    }
-}
-
 /// Type, code and flags, and all else that both routers have to agree about.
 fn described(packet: &Packet, bytes: &[u8]) -> Option<String> {
     let ends = format!(
@@ -132,69 +71,22 @@ fn described(packet: &Packet, bytes: &[u8]) -> Option<String> {
     }
 }
 
+/// What comes back for a packet.
+fn answers(sender: &mut RawSender, packet: &[u8]) -> Vec<String> {
+    let frames = sender.exchange(packet);
+    frames.iter().filter_map(|frame| described(&parsed(frame)?, &frame[HEADER..])).collect()
+}
+
 fn fragment_field(packet: &[u8]) -> Option<&[u8]> {
     (packet[0] >> 4 == 4).then(|| &packet[6..8])
 }
 
-fn udp(from: u16, to: u16) -> Vec<u8> {
-    [&from.to_be_bytes()[..], &to.to_be_bytes(), &[0, 13, 0, 0], b"hello"].concat()
-}
-
 fn tcp(flags: u8, payload: &[u8]) -> Vec<u8> {
-    let header = [0x13, 0x88, 0, 81, 1, 2, 3, 4, 9, 8, 7, 6, 0x50, flags, 1, 0, 0, 0, 0, 0];
-    [&header[..], payload].concat()
+    segment(5000, 81, flags, payload)
 }
 
 fn echo(kind: u8) -> Vec<u8> {
     vec![kind, 0, 0, 0, 0x13, 0x88, 0, 1, 1, 2, 3]
-}
-
-/// Where the checksum is.
-fn checksum_at(protocol: u8) -> usize {
-    match protocol {
-        TCP => 16,
-        UDP => 6,
-        _ => 2,
-    }
-}
-
-fn summed(mut payload: Vec<u8>, protocol: u8, pseudo: Sum) -> Vec<u8> {
-    let (at, sum) = (checksum_at(protocol), pseudo.bytes(&payload).checksum());
-    payload[at..at + 2].copy_from_slice(&sum.to_be_bytes());
-    payload
-}
-
-/// A packet from the left host to the right one.
-fn inet(protocol: u8, payload: &[u8]) -> Vec<u8> {
-    let (from, to) = (0x0a00_0102, 0x0a00_0202);
-    let pseudo = pseudo_ipv4(from, to, protocol, payload.len() as u16);
-    let payload = summed(payload.to_vec(), protocol, if protocol == ICMP { Sum::ZERO } else { pseudo });
-    let mut bytes = [&[0; ipv4::HEADER], &payload[..]].concat();
-    let total = bytes.len() as u16;
-    let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
-    packet.set_header_len(ipv4::HEADER);
-    packet.set_total_len(total);
-    packet.set_ttl(40);
-    packet.set_protocol(protocol);
-    packet.set_source(from);
-    packet.set_destination(to);
-    packet.fill_checksum();
-    bytes
-}
-
-fn inet6(protocol: u8, payload: &[u8]) -> Vec<u8> {
-    let address = |text: &str| text.parse::<std::net::Ipv6Addr>().unwrap().to_bits();
-    let (from, to) = (address("2001:db8:1::2"), address("2001:db8:2::2"));
-    let payload = summed(payload.to_vec(), protocol, pseudo_ipv6(from, to, protocol, payload.len() as u32));
-    let mut bytes = [&[0; ipv6::HEADER], &payload[..]].concat();
-    let mut packet = Ipv6Packet::new_unchecked(&mut bytes);
-    packet.set_class_and_flow(0, 0);
-    packet.set_payload_len(payload.len() as u16);
-    packet.set_next_header(protocol);
-    packet.set_hop_limit(40);
-    packet.set_source(from);
-    packet.set_destination(to);
-    bytes
 }
 
 /// Packets, and how many answers each gets.
@@ -229,8 +121,8 @@ fn packets() -> Vec<(&'static str, Vec<u8>, usize)> {
 fn answers_of(left: &Node) -> Vec<(&'static str, Vec<String>)> {
     // The neighbours of IPv6, too.
     left.try_command("ping -n -c 1 -W 5 2001:db8:1::1");
-    let mut sender = Sender::new(left);
-    packets().into_iter().map(|(name, packet, _)| (name, sender.answers(&packet))).collect()
+    let mut sender = RawSender::new(left);
+    packets().into_iter().map(|(name, packet, _)| (name, answers(&mut sender, &packet))).collect()
 }
 
 #[test]
