@@ -17,10 +17,10 @@ use fullview_table::{Address, NextHop, Prefix, Rib};
 use crate::options::plan::{self, Plan, PlannedInterface, PlannedRoute, RouteFeed};
 
 /// Metrics. Of the routes to one prefix, that of an interface wins, then one that the configuration lists, then one of a
-/// file.
-const INTERFACE_METRIC: u32 = 0;
-const LISTED_METRIC: u32 = 1;
-const FILE_METRIC: u32 = 2;
+/// file. That of an interface is its number: of several interfaces with the same network the first has it, as long as it is
+/// up. Of IPv6 routes with equal metrics none would be used, because a kernel takes turns among them.
+const LISTED_METRIC: u32 = u32::MAX - 1;
+const FILE_METRIC: u32 = u32::MAX;
 
 /// The longest IPv4 prefix with a broadcast address, and the longest IPv6 prefix whose first address is the anycast address
 /// of its routers.
@@ -51,8 +51,8 @@ pub fn apply_plan(mirror: &mut Mirror, plan: &Plan, ports: &[PortState]) {
     mirror.end_dump(DumpPart::Addresses);
     mirror.begin_dump(DumpPart::Inet);
     mirror.begin_dump(DumpPart::Inet6);
-    for interface in &plan.interfaces {
-        addresses(interface, ports).for_each(|own| connect(mirror, interface, own));
+    for (metric, interface) in (0..).zip(&plan.interfaces) {
+        addresses(interface, ports).for_each(|own| connect(mirror, (interface, metric), own));
     }
     plan.routes.iter().for_each(|route| add_listed(mirror, route));
     plan.feed.iter().for_each(|feed| add_feed(mirror, feed));
@@ -137,9 +137,9 @@ fn link_local(Mac([a, b, c, d, e, f]): Mac) -> Ipv6Addr {
 
 /// Adds the routes that follow from an interface's address: to its network, to the address itself, and to the network's
 /// broadcast and anycast addresses. Link-local networks are on every link, and need no route.
-fn connect(mirror: &mut Mirror, interface: &PlannedInterface, own: InterfaceAddress) {
+fn connect(mirror: &mut Mirror, (interface, metric): (&PlannedInterface, u32), own: InterfaceAddress) {
     let mut add = |prefix, action| {
-        let route = route(interface.table, prefix, INTERFACE_METRIC, action);
+        let route = route(interface.table, prefix, metric, action);
         mirror.apply(ControlEvent::Route(RouteEntry { protocol: PROTOCOL_KERNEL, ..route }, Placement::Last));
     };
     let network = RouteAction::via([RouteHop::new(interface.link, None, 1)]);
@@ -209,5 +209,52 @@ fn route(table: u32, prefix: AnyPrefix, metric: u32, action: RouteAction<HopSet>
         protocol: PROTOCOL_STATIC,
         origin: RouteOrigin::default(),
         action,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fullview_plane::adjacency::Adjacency;
+    use fullview_table::fib::framework::{Settings, Time};
+
+    use super::*;
+
+    /// An interface with the same networks as others; `last` tells its addresses from theirs.
+    fn planned(port: u16, last: u8) -> PlannedInterface {
+        let inet = InterfaceAddress { ip: Ipv4Addr::new(10, 0, 2, last).into(), len: 24 };
+        let ip = Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(last));
+        PlannedInterface {
+            name: format!("t{port}"),
+            link: plan::port_link(port),
+            port,
+            vlan: None,
+            mtu: 1500,
+            table: MAIN_TABLE,
+            addresses: vec![inet, InterfaceAddress { ip: ip.into(), len: 64 }],
+        }
+    }
+
+    fn adjacencies(mirror: &Mirror) -> [Option<Adjacency>; 2] {
+        let (inet, inet6) = (Ipv4Addr::new(10, 0, 2, 9), Ipv6Addr::from_bits(0x2001_0db8 << 96 | 9));
+        let view = mirror.views().current();
+        let table = &view.parts().tables[0];
+        let inet = table.inet.with(|fib| fib.lookup(inet.to_bits()));
+        let inet6 = table.inet6.with(|fib| fib.lookup(inet6.to_bits()));
+        [inet, inet6].map(|hop| view.parts().adjacencies.get(hop))
+    }
+
+    #[test]
+    fn of_two_interfaces_with_the_same_network_the_first_that_is_up_has_it() {
+        let mut mirror = Mirror::new(Time::ZERO, vec!["t0".into(), "t1".into()], Settings::default());
+        mirror.keep_routes();
+        let interfaces = vec![planned(0, 1), planned(1, 3)];
+        let mut ports = [2, 3].map(|last| PortState { mac: Mac([2, 0, 0, 0, 0, last]), up: true });
+        apply_plan(&mut mirror, &Plan { interfaces: interfaces.clone(), ..Plan::default() }, &ports);
+        mirror.commit(Time::ZERO);
+        assert_eq!(adjacencies(&mirror), [Some(Adjacency::Glean { interface: 0 }); 2]);
+        ports[0].up = false;
+        apply_links(&mut mirror, &interfaces, &ports);
+        mirror.commit(Time::from_secs(2));
+        assert_eq!(adjacencies(&mirror), [Some(Adjacency::Glean { interface: 1 }); 2]);
     }
 }
