@@ -20,7 +20,7 @@ pub struct ControlPlane {
     began: Instant,
     pub mirror: Mirror,
     /// The only algorithms that the data path can look up in; empty if it can use all.
-    path_algorithms: &'static [&'static str],
+    pub path_algorithms: &'static [&'static str],
     /// The configured algorithm. `None` leaves the choice to the framework, or to the data path.
     pub algorithm: Option<String>,
     /// The filter, if there is one.

@@ -132,13 +132,14 @@ impl<S: ControlSource, P: DataPath<S>> Daemon<S, P> {
     fn serve(&mut self) {
         let Daemon { plane, source, path, queries, handover, watchdog } = self;
         let now = plane.now();
-        let ControlPlane { mirror, algorithm, filter, .. } = plane;
-        let statistics = source.statistics();
+        let ControlPlane { mirror, path_algorithms, algorithm, filter, .. } = plane;
+        let (path_algorithms, statistics) = (*path_algorithms, source.statistics());
         let host = source.host();
         let watchdog_timeout = watchdog.timeout();
         queries.serve(&mut RouterState {
             now,
             mirror,
+            path_algorithms,
             algorithm,
             filter,
             path,

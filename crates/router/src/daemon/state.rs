@@ -51,6 +51,8 @@ pub enum HandoverState {
 pub struct RouterState<'a> {
     pub(super) now: Duration,
     pub(super) mirror: &'a mut Mirror,
+    /// The only algorithms that the data path can look up in; empty if it can use all.
+    pub(super) path_algorithms: &'static [&'static str],
     pub(super) algorithm: &'a mut Option<String>,
     pub(super) filter: &'a mut Option<RunningFilter>,
     pub(super) path: &'a mut dyn HandOver,
@@ -171,7 +173,7 @@ impl RouterState<'_> {
         live: LiveOptions,
         rules: Option<CompiledFilter>,
     ) -> Result<(), ReconfigureError> {
-        if live.algorithm.is_some() && !self.engine(0).is_threads() {
+        if live.algorithm.is_some() && !self.path_algorithms.is_empty() {
             return Err(ReconfigureError::OwnAlgorithms);
         }
         if let Some((filter, rules)) = self.filter.as_mut().zip(rules) {
@@ -203,5 +205,58 @@ fn release<A: Address>(now: Duration, tables: &mut FamilyTables<A>) {
     for number in numbers {
         // The number was read just now, so the table exists and `release` cannot fail.
         let _ = tables.release(now, number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use fullview_table::fib::framework::Settings;
+
+    use super::*;
+    use crate::daemon::counts::PathCounts;
+    use crate::daemon::engine_choice::NONE;
+
+    /// A path whose interfaces do not exist now.
+    struct WithoutInterfaces;
+
+    impl PathCounts for WithoutInterfaces {
+        fn snapshots(&self) -> Result<Vec<CountSnapshot>, DaemonError> {
+            Ok(Vec::new())
+        }
+
+        fn engine(&self, _port: u16) -> EngineInUse {
+            EngineInUse { name: NONE, why: "it is not there".into() }
+        }
+    }
+
+    impl HandOver for WithoutInterfaces {}
+
+    fn choose_dxr(path_algorithms: &'static [&'static str]) -> Result<(), ReconfigureError> {
+        let live = LiveOptions {
+            algorithm: Some("dxr".into()),
+            framework: Settings::default(),
+            policies: BTreeMap::new(),
+            plan: None,
+        };
+        let mut state = RouterState {
+            now: Duration::ZERO,
+            mirror: &mut Mirror::new(Duration::ZERO, vec!["wan0".into()], Settings::default()),
+            path_algorithms,
+            algorithm: &mut None,
+            filter: &mut None,
+            path: &mut WithoutInterfaces,
+            handover: &mut HandoverState::None,
+            statistics: None,
+            host: None,
+        };
+        state.reconfigure(live, None)
+    }
+
+    #[test]
+    fn only_a_path_with_algorithms_of_its_own_refuses_one() {
+        assert!(choose_dxr(&[]).is_ok(), "also while there are no interfaces");
+        assert!(matches!(choose_dxr(&["dir18"]), Err(ReconfigureError::OwnAlgorithms)));
     }
 }
