@@ -215,6 +215,9 @@ fn with_af_xdp_the_kernel_receives_nothing_from_the_routers_interfaces() {
     let mut router = home.start(FULLVIEW, &["forward", "--config", file.to_str().unwrap()]);
     router.wait_for("forwarding");
     assert!(router.output().contains("left: AF_XDP") && router.output().contains("all frames redirected"));
+    // A card would pass on no solicitations of neighbours: its kernel is in no group.
+    let is_promiscuous = || home.ip("-d link show left").contains("promiscuity 1");
+    assert!(is_promiscuous());
     let before = received();
     for to in ["10.0.1.1", "10.0.2.2", "2001:db8:2::2", "2001:db8:1::1"] {
         left.command(&format!("ping -n -c 2 -i 0.05 -W 60 {to}"));
@@ -245,6 +248,7 @@ fn with_af_xdp_the_kernel_receives_nothing_from_the_routers_interfaces() {
     await_state(&socket, "right", "down");
     let (code, said) = router.end("TERM");
     assert_eq!(code, Some(0), "{said}");
+    assert!(!is_promiscuous());
     // The kernel answers again after the router has ended.
     left.command("ping -n -c 2 -i 0.05 -W 60 10.0.1.1");
 }

@@ -27,6 +27,8 @@ mod packet_end;
 pub mod pcap;
 #[cfg(target_os = "linux")]
 mod port_slots;
+#[cfg(target_os = "linux")]
+pub mod promiscuous;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod reinject;
 #[cfg(target_os = "linux")]

@@ -16,6 +16,8 @@ mod memif;
 mod packet;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod packets;
+#[cfg(target_os = "linux")]
+mod promiscuous;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod reinject;
 #[cfg(target_os = "linux")]

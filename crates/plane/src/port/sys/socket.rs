@@ -36,6 +36,8 @@ unsafe impl Plain for libc::xdp_desc {}
 unsafe impl Plain for libc::sockaddr_xdp {}
 // SAFETY: as above: sixteen bits twice, a word, sixteen bits, two bytes, eight bytes: no padding.
 unsafe impl Plain for libc::sockaddr_ll {}
+// SAFETY: as above: a word, sixteen bits twice, eight bytes: no padding.
+unsafe impl Plain for libc::packet_mreq {}
 
 /// A socket, closed when it is dropped.
 pub struct Socket(OwnedFd);

@@ -3,6 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use fullview_plane::port::link::Link;
+use fullview_plane::port::promiscuous::PromiscuousMode;
 use fullview_plane::port::tap::TapPort;
 use fullview_plane::wire::ethernet::Mac;
 
@@ -30,20 +31,28 @@ pub struct OpenPorts {
     /// By worker and port.
     pub ports: Vec<Vec<Option<AnyPort>>>,
     pub memory: PacketMemory,
-    pub redirect: Redirect,
+    pub cards: Cards,
+}
+
+/// What keeps the frames of cards coming to the ports.
+#[derive(Default)]
+pub struct Cards {
+    redirect: Redirect,
+    /// A card passes on no frames to groups, addresses and VLANs that its kernel does not know.
+    promiscuous: Vec<PromiscuousMode>,
 }
 
 impl OpenPorts {
     /// Opens every port of the plan, with an end for each worker.
     pub fn open(options: &RouterOptions, plan: &Plan) -> Result<OpenPorts, DaemonError> {
-        let (mut memory, mut redirect) = (PacketMemory::new(), Redirect::default());
+        let (mut memory, mut cards) = (PacketMemory::new(), Cards::default());
         memory.ensure(options.workers * options.interfaces.len(), &options.ports);
         let mut ports: Vec<Vec<Option<AnyPort>>> = (0..options.workers).map(|_| Vec::new()).collect();
         for interface in plan.interfaces.iter().filter(|interface| interface.vlan.is_none()) {
-            let group = open_one(options, interface, &memory, &mut redirect)?;
+            let group = open_one(options, interface, &memory, &mut cards)?;
             ports.iter_mut().zip(group).for_each(|(ports, port)| ports.push(Some(port)));
         }
-        Ok(OpenPorts { ports, memory, redirect })
+        Ok(OpenPorts { ports, memory, cards })
     }
 }
 
@@ -51,12 +60,16 @@ fn open_one(
     options: &RouterOptions,
     interface: &PlannedInterface,
     memory: &PacketMemory,
-    redirect: &mut Redirect,
+    cards: &mut Cards,
 ) -> Result<Vec<AnyPort>, DaemonError> {
     if options.ports.kinds[usize::from(interface.port)] == PortName::Tap {
         return open_taps(options, interface);
     }
-    let redirect = |link: &Link, sockets: &[BorrowedFd<'_>]| redirect.all(link, sockets);
+    let redirect = |link: &Link, sockets: &[BorrowedFd<'_>]| {
+        let place = cards.redirect.all(link, sockets)?;
+        cards.promiscuous.push(PromiscuousMode::of(link)?);
+        Ok(place)
+    };
     let port = (interface.port, &*interface.name);
     open_xdp(port, options.workers, options.ports.xdp, memory, redirect)
 }
@@ -67,7 +80,7 @@ fn open_taps(options: &RouterOptions, interface: &PlannedInterface) -> Result<Ve
     Ok(group.into_iter().map(AnyPort::Tap).collect())
 }
 
-pub use redirect::Redirect;
+use redirect::Redirect;
 
 #[cfg(feature = "bpf")]
 mod redirect {

@@ -4,7 +4,7 @@ use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::report_time::ReportTime;
 
-use super::ports::{OpenPorts, Redirect};
+use super::ports::{Cards, OpenPorts};
 use super::source::StandaloneSource;
 use crate::daemon::control_plane::ControlPlane;
 use crate::daemon::counts::{CountSnapshot, HandOver, PathCounts};
@@ -23,7 +23,7 @@ use crate::options::PortOptions;
 pub struct StandaloneWorkers {
     threads: Vec<WorkerThread<WorkerEndpoint>>,
     /// Frames reach the workers as long as this exists.
-    _redirect: Redirect,
+    _cards: Cards,
 }
 
 impl StandaloneWorkers {
@@ -38,7 +38,7 @@ impl StandaloneWorkers {
         wakeup: Wakeup,
         hub: &WatchHub,
     ) -> StandaloneWorkers {
-        let OpenPorts { ports, mut memory, redirect } = opened;
+        let OpenPorts { ports, mut memory, cards } = opened;
         let (mut cores, mut first) = (options.cores.iter().copied(), Some(wakeup));
         let start = |(ports, slow): (Vec<Option<AnyPort>>, WorkerEndpoint)| {
             let packets = memory.take(ports.len(), options);
@@ -52,7 +52,7 @@ impl StandaloneWorkers {
             WorkerThread::start(WorkerParts { forwarder, ports, packets, slow, core, wakeup })
         };
         let threads = ports.into_iter().zip(ends).map(start).collect();
-        StandaloneWorkers { threads, _redirect: redirect }
+        StandaloneWorkers { threads, _cards: cards }
     }
 
     /// Ends all workers; returns what they counted, and the filter of the only one.
