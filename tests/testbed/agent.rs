@@ -1,6 +1,8 @@
 //! The agent on a node, asked directly.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use fullview_testnet::{Node, cable, eventually, may_run};
@@ -138,7 +140,7 @@ fn an_agent_that_a_signal_ends_puts_everything_back() {
         let mut agent = Agent::start(&dut.node);
         assert_eq!(agent.ask(&host()), "done");
         assert_eq!(forwarding(), "0\n");
-        kill_process(Pid::from_raw(agent.child.id().cast_signed()).unwrap(), signal).unwrap();
+        kill(agent.child.id(), signal);
         assert!(agent.child.wait().unwrap().success(), "{signal:?}");
         assert_eq!(forwarding(), "1\n", "{signal:?}");
     }
@@ -158,6 +160,79 @@ fn an_interface_that_was_down_keeps_its_addresses_of_ipv6() {
     assert!(!dut.node.ip("-o link show dev eth2").contains(",UP"));
     assert!(dut.node.ip("-6 address show dev eth2").contains("2001:db8:7::1/64"));
     assert_eq!(dut.node.command("cat /proc/sys/net/ipv6/conf/eth2/keep_addr_on_down"), "0\n");
+}
+
+/// A router removes its fence when it ends in order; the fence of one that is killed stays.
+#[test]
+fn the_fence_of_a_filtered_device_ends_with_the_device() {
+    if !may_run(&["ip", "nft", "setpriv"]) {
+        return;
+    }
+    let dut = Dut::new();
+    let rules = tempfile::NamedTempFile::new().unwrap();
+    fs::write(rules.path(), "pass all\n").unwrap();
+    let has_fence = || dut.node.command("nft list tables").contains("fullview_fence");
+    let mut agent = Agent::start(&dut.node);
+    for ends_in_order in [true, false] {
+        assert_eq!(agent.ask(&filtered_device(rules.path())), "done");
+        assert!(has_fence());
+        if !ends_in_order {
+            kill(router_of(&agent.child), Signal::KILL);
+        }
+        assert_eq!(agent.ask(&json!("stop_device")), "done");
+        assert!(!has_fence(), "ends in order: {ends_in_order}");
+    }
+    agent.end();
+}
+
+#[test]
+fn the_fence_of_a_killed_agent_is_removed_by_the_next_one() {
+    if !may_run(&["ip", "nft", "setpriv"]) {
+        return;
+    }
+    let dut = Dut::new();
+    let rules = tempfile::NamedTempFile::new().unwrap();
+    fs::write(rules.path(), "pass all\n").unwrap();
+    let has_fence = || dut.node.command("nft list tables").contains("fullview_fence");
+    let clean = |dry_run: bool| {
+        let mut agent = Agent::start(&dut.node);
+        let interfaces = ["eth2", "eth3"];
+        let found = agent.ask(&json!({ "clean": { "interfaces": interfaces, "dry_run": dry_run } }));
+        agent.end();
+        found["put_back"].as_array().unwrap_or_else(|| panic!("{found}")).clone()
+    };
+    let mut agent = Agent::start(&dut.node);
+    assert_eq!(agent.ask(&filtered_device(rules.path())), "done");
+    kill(agent.child.id(), Signal::KILL);
+    agent.child.wait().unwrap();
+    for dry_run in [true, false] {
+        let found = clean(dry_run);
+        assert!(found.contains(&json!("nft delete table inet fullview_fence")), "{found:?}");
+        assert_eq!(has_fence(), dry_run);
+    }
+    assert!(clean(false).is_empty());
+}
+
+fn filtered_device(rules: &Path) -> Value {
+    let port = |interface: &str, net: &str| json!({ "interface": interface, "net": net, "neighbor": null });
+    json!({ "device": {
+        "kind": "fullview",
+        "engine": "threads",
+        "options": ["--filter", rules],
+        "ports": [port("eth2", "198.19.0.1/24"), port("eth3", "192.0.2.1/24")],
+    }})
+}
+
+/// The program that an agent started.
+fn router_of(agent: &Child) -> u32 {
+    let tasks = format!("/proc/{}/task", agent.id());
+    let tasks = fs::read_dir(tasks).unwrap().map(|task| task.unwrap().path().join("children"));
+    let children: String = tasks.map(|children| fs::read_to_string(children).unwrap()).collect();
+    children.trim().parse().unwrap()
+}
+
+fn kill(process: u32, signal: Signal) {
+    kill_process(Pid::from_raw(process.cast_signed()).unwrap(), signal).unwrap();
 }
 
 fn host() -> Value {

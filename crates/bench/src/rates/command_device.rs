@@ -3,17 +3,13 @@
 use std::fs::{self, File};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
-
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::time::Duration;
 
 use super::error::RatesError;
-use crate::testbed::{Namespace, OwnerFolder, start_tied, tied};
+use crate::testbed::{Namespace, OwnerFolder, end_tied, exit_of, start_tied, tied};
 
 /// A program that does not end for so long after SIGTERM is killed.
 const END: Duration = Duration::from_secs(2);
-const POLL: Duration = Duration::from_millis(10);
 const LOG: &str = "log";
 
 /// A name for the table, and the line that starts the program.
@@ -67,11 +63,9 @@ impl CommandProcess {
         }
     }
 
-    /// -1 after a signal. The child stays a zombie, so that no other process gets its number and that of its group.
+    /// -1 after a signal.
     fn exit_status(&self) -> Option<i32> {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let ended = waitid(WaitId::Pid(self.pid()), options).ok().flatten()?;
-        Some(ended.exit_status().unwrap_or(-1))
+        Some(exit_of(&self.child)?.exit_status().unwrap_or(-1))
     }
 
     fn said(&self) -> String {
@@ -80,21 +74,10 @@ impl CommandProcess {
         let last: Vec<&str> = text.lines().rev().take(3).collect();
         last.into_iter().rev().collect::<Vec<_>>().join("; ")
     }
-
-    fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
-    }
 }
 
 impl Drop for CommandProcess {
     fn drop(&mut self) {
-        // Failures cannot be reported from here; the group may have ended.
-        let _ = kill_process_group(self.pid(), Signal::TERM);
-        let asked = Instant::now();
-        while self.exit_status().is_none() && asked.elapsed() < END {
-            thread::sleep(POLL);
-        }
-        let _ = kill_process_group(self.pid(), Signal::KILL);
-        let _ = self.child.wait();
+        end_tied(&mut self.child, END);
     }
 }

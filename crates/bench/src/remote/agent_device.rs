@@ -32,8 +32,9 @@ pub struct AgentDevice {
 impl AgentDevice {
     /// Sets the kernel up, and starts the program if the device is one.
     pub fn start(request: &DeviceRequest) -> Result<AgentDevice, DeviceError> {
-        let changes = set_kernel(request)?;
-        let router = (request.kind == DeviceKind::Fullview).then(|| router(request)).transpose()?;
+        let mut changes = set_kernel(request)?;
+        let is_program = request.kind == DeviceKind::Fullview;
+        let router = is_program.then(|| router(request, &mut changes)).transpose()?;
         Ok(AgentDevice { router, _changes: changes })
     }
 
@@ -67,10 +68,11 @@ fn set_kernel(request: &DeviceRequest) -> Result<Changes, DeviceError> {
     Ok(changes)
 }
 
-fn router(request: &DeviceRequest) -> Result<RouterProcess, DeviceError> {
+fn router(request: &DeviceRequest, changes: &mut Changes) -> Result<RouterProcess, DeviceError> {
     let engine = request.engine.as_deref().ok_or(DeviceError::NoEngine)?;
     let program = std::env::current_exe().map_err(DeviceError::Program)?;
-    let names: Vec<&str> = request.ports.iter().map(|port| port.interface.as_str()).collect();
+    let names: Vec<String> = request.ports.iter().map(|port| port.interface.clone()).collect();
+    changes.fence(&names)?;
     let program: &Path = &program;
     let started = RouterProgram { program, interfaces: &names.join(","), engine, options: &request.options };
     Ok(RouterProcess::start_here(&started)?)

@@ -3,7 +3,11 @@
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use fullview_router::bypass;
+use fullview_router::fence::{self, Fence};
 use fullview_table::Family;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,6 +17,10 @@ use super::journal::{Journal, of_ended};
 use super::machine::{MachineError, ethtool, ip, ip_json};
 use super::protocol::DeviceNeighbor;
 
+/// The kernel keeps others from the fence of a router until it has ended, which takes a killed one a moment.
+const END: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_millis(20);
+
 /// What puts one setting back.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -20,6 +28,8 @@ enum Undo {
     Write(PathBuf, String),
     Ip(String),
     Ethtool(Vec<String>),
+    /// Removes the fence of a filter between these interfaces, if its router did not.
+    Fence(Vec<String>),
 }
 
 /// Settings that were changed. Dropping it puts them back, the last one first; if this process is killed, the next agent or
@@ -34,7 +44,9 @@ pub struct Changes {
 pub fn put_back_settings(dry_run: bool) -> std::io::Result<Vec<String>> {
     let mut found = Vec::new();
     of_ended(dry_run, |undo: Undo| {
-        found.push(undo.to_string());
+        if undo.is_needed() {
+            found.push(undo.to_string());
+        }
         if !dry_run {
             undo.apply();
         }
@@ -42,7 +54,28 @@ pub fn put_back_settings(dry_run: bool) -> std::io::Result<Vec<String>> {
     Ok(found)
 }
 
+/// Whether there is a fence between some of these interfaces, and between no others.
+fn has_fence(interfaces: &[String]) -> bool {
+    let fenced = bypass::fenced_ports().unwrap_or_default();
+    !fenced.is_empty() && fenced.iter().all(|port| interfaces.contains(port))
+}
+
+fn remove_fence(interfaces: &[String]) {
+    let asked = Instant::now();
+    while has_fence(interfaces) && Fence::remove_left().is_err() && asked.elapsed() < END {
+        thread::sleep(POLL);
+    }
+}
+
 impl Undo {
+    /// A router that ends in order removes its fence itself.
+    fn is_needed(&self) -> bool {
+        match self {
+            Undo::Fence(interfaces) => has_fence(interfaces),
+            Undo::Write(..) | Undo::Ip(_) | Undo::Ethtool(_) => true,
+        }
+    }
+
     /// An interface may be gone; what follows is put back all the same.
     fn apply(&self) {
         let _ = match self {
@@ -51,6 +84,10 @@ impl Undo {
             Undo::Ethtool(words) => {
                 let words: Vec<&str> = words.iter().map(String::as_str).collect();
                 ethtool(&words).map(drop).map_err(|_| ())
+            }
+            Undo::Fence(interfaces) => {
+                remove_fence(interfaces);
+                Ok(())
             }
         };
     }
@@ -62,6 +99,7 @@ impl fmt::Display for Undo {
             Undo::Write(path, value) => write!(out, "{} = {value}", path.display()),
             Undo::Ip(line) => write!(out, "ip {line}"),
             Undo::Ethtool(words) => write!(out, "ethtool {}", words.join(" ")),
+            Undo::Fence(_) => write!(out, "nft delete table inet {}", fence::TABLE),
         }
     }
 }
@@ -169,6 +207,12 @@ impl Changes {
         let undo = before.map_or_else(|| format!("neighbor del {address} dev {interface}"), of);
         self.keep(Undo::Ip(undo))?;
         ip(&of(mac)).map(drop)
+    }
+
+    /// Has a fence removed that a router makes between these interfaces and then leaves. One that is there already is that of
+    /// another router.
+    pub fn fence(&mut self, interfaces: &[String]) -> Result<(), MachineError> {
+        if has_fence(interfaces) { Ok(()) } else { self.keep(Undo::Fence(interfaces.to_vec())) }
     }
 }
 

@@ -38,4 +38,4 @@ pub use leftovers::{Leftover, LeftoverKind, remove_leftovers};
 pub use namespace::Namespace;
 pub use owner::OwnerFolder;
 pub use programs::{Counted, MOST_PACKETS, TestbedPath, TestbedPrograms};
-pub use tied::{start_tied, tied};
+pub use tied::{end_tied, exit_of, start_tied, tied};

@@ -6,9 +6,15 @@ use std::process::{Child, Command};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use rustix::process::{getpriority_process, setpriority_process};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpriority_process, kill_process_group,
+    setpriority_process, waitid,
+};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+const POLL: Duration = Duration::from_millis(10);
 
 /// A command to start, and where its result goes.
 type Start = (Command, ThreadPlace, Sender<io::Result<Child>>);
@@ -36,6 +42,25 @@ pub fn start_tied(command: Command) -> io::Result<Child> {
     let place = ThreadPlace { cores: sched_getaffinity(None)?, priority: getpriority_process(None)? };
     STARTER.get_or_init(starter).send((command, place, result)).map_err(|error| ended(error.to_string()))?;
     started.recv().map_err(|error| ended(error.to_string()))?
+}
+
+/// Ends a child of `start_tied` with its process group: by SIGTERM, and by SIGKILL what still runs after `patience`.
+pub fn end_tied(child: &mut Child, patience: Duration) {
+    let group = Pid::from_child(child);
+    // Failures cannot be reported by those who drop it; the group may have ended.
+    let _ = kill_process_group(group, Signal::TERM);
+    let asked = Instant::now();
+    while exit_of(child).is_none() && asked.elapsed() < patience {
+        thread::sleep(POLL);
+    }
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = child.wait();
+}
+
+/// How a child has ended. It stays a zombie, so that no other process gets its number and that of its group.
+pub fn exit_of(child: &Child) -> Option<WaitIdStatus> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(Pid::from_child(child)), options).ok().flatten()
 }
 
 fn starter() -> Sender<Start> {

@@ -12,10 +12,12 @@ use fullview_router::control::request::Request;
 use fullview_router::control::status::CountersStatus;
 
 use super::error::VethError;
-use crate::testbed::{Namespace, OwnerFolder, start_tied, tied};
+use crate::testbed::{Namespace, OwnerFolder, end_tied, exit_of, start_tied, tied};
 
 /// A router has loaded its programs and read the kernel's state within a small part of this time.
 const START: Duration = Duration::from_secs(30);
+/// A router that does not end for so long after SIGTERM is killed.
+const END: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 
 /// What is started.
@@ -70,8 +72,7 @@ impl RouterProcess {
     fn wait(&mut self) -> Result<(), VethError> {
         let began = Instant::now();
         while self.counters().is_err() {
-            let ended = self.child.try_wait().map_err(VethError::Folder)?.is_some();
-            if ended || began.elapsed() > START {
+            if exit_of(&self.child).is_some() || began.elapsed() > START {
                 return Err(VethError::Router { arguments: self.arguments.clone(), said: self.said() });
             }
             thread::sleep(POLL);
@@ -106,8 +107,7 @@ fn control(folder: &Path) -> PathBuf {
 
 impl Drop for RouterProcess {
     fn drop(&mut self) {
-        // The kernel removes its programs and sockets with it.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // The kernel removes its programs and sockets with it, but not the fence of its filter.
+        end_tied(&mut self.child, END);
     }
 }

@@ -50,9 +50,18 @@ impl Fence {
     /// Has the kernel forward nothing that comes in or leaves by these ports or their VLANs. A fence that a router left
     /// behind is replaced, without a moment in between.
     pub fn raise(ports: Vec<FencedPort>) -> Result<Fence, FenceError> {
-        let mut fence = Fence { socket: Socket::new(NETLINK_NETFILTER)?, ports: Vec::new(), sequence: 1 };
+        let mut fence = Fence::open()?;
         fence.replace(ports)?;
         Ok(fence)
+    }
+
+    /// Removes the fence that a killed router left. The kernel refuses it for as long as the router runs.
+    pub fn remove_left() -> Result<(), FenceError> {
+        Fence::open()?.remove()
+    }
+
+    fn open() -> Result<Fence, FenceError> {
+        Ok(Fence { socket: Socket::new(NETLINK_NETFILTER)?, ports: Vec::new(), sequence: 1 })
     }
 
     /// Replaces the ports, if they or their VLANs are others.
