@@ -248,6 +248,7 @@ mod tests {
             filter: &mut None,
             path: &mut WithoutInterfaces,
             handover: &mut HandoverState::None,
+            watchdog_timeout: None,
             statistics: None,
             host: None,
         };
