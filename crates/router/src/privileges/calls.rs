@@ -100,8 +100,6 @@ const ALLOWED: &[i64] = &[
     libc::SYS_recvmmsg,
     #[cfg(feature = "bpf")]
     libc::SYS_bpf,
-    #[cfg(feature = "bpf")]
-    libc::SYS_perf_event_open,
     // Older calls for the same purposes, which the C library still uses on this architecture.
     #[cfg(target_arch = "x86_64")]
     libc::SYS_poll,
@@ -159,6 +157,17 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::Command;
     use std::thread;
+
+    #[test]
+    fn calls_of_profilers_and_debuggers_are_not_allowed() {
+        let theirs = [
+            libc::SYS_perf_event_open,
+            libc::SYS_ptrace,
+            libc::SYS_process_vm_readv,
+            libc::SYS_process_vm_writev,
+        ];
+        assert!(!ALLOWED.iter().any(|call| theirs.contains(call)));
+    }
 
     /// Only the thread that the test starts is restricted.
     #[test]

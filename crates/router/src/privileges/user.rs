@@ -11,7 +11,9 @@ use rustix::thread::{
 use super::PrivilegeError;
 
 /// The capabilities that a running router needs: it opens packet sockets again when a link comes back, asks the kernel to
-/// resolve neighbours, and with the feature `bpf` loads the classifier and fills its maps.
+/// resolve neighbours, and with the feature `bpf` loads the classifier and fills its maps. Programs are loaded late too, so no
+/// capability for them can be dropped after the start: the classifier's when the first interface of their kind comes (`--wait`,
+/// AF_XDP), those of the other engines when interfaces or VRFs change, and when packets are watched.
 fn needed() -> CapabilitySet {
     let bpf = CapabilitySet::BPF | CapabilitySet::PERFMON | CapabilitySet::IPC_LOCK;
     let always = CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW;
