@@ -14,7 +14,7 @@ pub struct ExperimentArgs {
     /// Seconds that each variant is measured in a block, instead of the file's
     #[arg(long, value_name = "S")]
     pub seconds: Option<f64>,
-    /// Milliseconds of a turn that count, instead of the shortest that a calibration finds fair
+    /// Milliseconds of a turn that count, instead of the shortest that a calibration does not refute
     #[arg(long, value_name = "MS")]
     pub slice_ms: Option<f64>,
     /// Seed of the order of turns and of all traffic, instead of the file's

@@ -49,7 +49,12 @@ fn every_summary_has_a_table_and_enough_trusted_blocks() {
 #[test]
 fn the_turns_of_a_table_are_those_of_its_summary() {
     let turns = |family: &str, slice_us: f64, agreement: Option<&str>| {
-        let tried = agreement.map(|found| serde_json::json!({ "tried": [{ "agreement": found }] }));
+        let arms = serde_json::json!([{ "low": -0.0312, "high": 0.001 }, { "low": -0.001, "high": 0.0248 }]);
+        let chosen = agreement.map(|found| serde_json::json!({ "agreement": found, "arms": arms }));
+        let tried = chosen.map(|chosen| match slice_us {
+            500.0 => serde_json::json!({ "tried": [chosen] }),
+            _ => serde_json::json!({ "tried": [{}, chosen] }),
+        });
         let turns = serde_json::json!({ "slice_us": slice_us, "lead_in_us": 500.0 });
         serde_json::json!({ "family": family, "turns": turns, "calibration": tried })
     };
@@ -58,14 +63,17 @@ fn the_turns_of_a_table_are_those_of_its_summary() {
         turns("inet6", 16000.0, Some("refuted")),
         turns("inet6.few", 1000.0, Some("proven")),
         turns("inet.few", 2000.0, Some("open")),
+        turns("inet.one", 500.0, Some("open")),
         turns("tcp", 800.0, None),
     ];
     let summary = serde_json::json!({ "turns": families });
     assert_eq!(
         self::turns(&summary),
-        "Turns: inet, inet6.few 1 ms after a lead-in of 0.5 ms (found fair to all); inet6 16 ms after a lead-in of 0.5 ms \
-         (the longest, and not fair to all); inet.few 2 ms after a lead-in of 0.5 ms (not proven fair to all); tcp 0.8 ms \
-         after a lead-in of 0.5 ms (set by the experiment)."
+        "Turns: inet, inet6.few 1 ms after a lead-in of 0.5 ms (proven fair to all); inet6 16 ms after a lead-in of 0.5 ms \
+         (the longest of 2 tried, all refuted: it may change a rate by -3.1 to +2.5 %); inet.few 2 ms after a lead-in of \
+         0.5 ms (the first of 2 tried that is not refuted, and not proven: it may change a rate by -3.1 to +2.5 %); \
+         inet.one 0.5 ms after a lead-in of 0.5 ms (the shortest tried, not refuted and not proven: it may change a rate by \
+         -3.1 to +2.5 %); tcp 0.8 ms after a lead-in of 0.5 ms (set by the experiment)."
     );
 }
 
@@ -156,19 +164,27 @@ fn turns(summary: &Value) -> String {
 
 fn length_and_fairness(of_family: &Value) -> String {
     let milliseconds = |key| of_family["turns"][key].as_f64().unwrap() / 1e3;
-    let fairness = match of_family["calibration"]["tried"].as_array().and_then(|tried| tried.last()) {
-        None => "set by the experiment",
-        Some(chosen) => match text(chosen, "agreement") {
-            "proven" => "found fair to all",
-            "open" => "not proven fair to all",
-            _ => "the longest, and not fair to all",
-        },
-    };
+    let tried = of_family["calibration"]["tried"].as_array().map_or(&[][..], Vec::as_slice);
+    let fairness =
+        tried.last().map_or_else(|| "set by the experiment".into(), |chosen| fairness(chosen, tried.len()));
     format!(
         "{} ms after a lead-in of {} ms ({fairness})",
         milliseconds("slice_us"),
         milliseconds("lead_in_us")
     )
+}
+
+/// What was shown of the last of so many lengths, and by how much some rate may differ from that in long turns.
+fn fairness(chosen: &Value, tried: usize) -> String {
+    let shown = match text(chosen, "agreement") {
+        "proven" => return "proven fair to all".into(),
+        "open" if tried == 1 => "the shortest tried, not refuted and not proven".into(),
+        "open" => format!("the first of {tried} tried that is not refuted, and not proven"),
+        _ => format!("the longest of {tried} tried, all refuted"),
+    };
+    let ends = |key| items(chosen, "arms").iter().map(move |arm| 100.0 * arm[key].as_f64().unwrap());
+    let (low, high) = (ends("low").fold(0.0, f64::min), ends("high").fold(0.0, f64::max));
+    format!("{shown}: it may change a rate by {low:+.1} to {high:+.1} %")
 }
 
 /// Whether the machine of the measurement could not set it up in any block.

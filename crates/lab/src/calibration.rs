@@ -1,4 +1,4 @@
-//! The calibration of a turn's length: the shortest at which every arm has the rate that it has in long turns.
+//! The calibration of a turn's length: the shortest at which no arm is shown to have another rate than in long turns.
 //!
 //! After the turns of the others an arm finds its caches changed. A turn therefore begins with a lead-in that does not
 //! count, and the calibration finds out whether what counts afterwards is still slower than what follows: each pair is the
@@ -38,6 +38,13 @@ pub struct Calibration {
     pub tried: Vec<TriedLength>,
 }
 
+impl Calibration {
+    /// Whether the difference of an arm is not shown to be within the limit.
+    pub(crate) fn leaves_open(&self, arm: &ArmDifference) -> bool {
+        !arm.is_within(self.limit)
+    }
+}
+
 /// One length and what was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,6 +71,12 @@ pub struct ArmDifference {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+}
+
+impl ArmDifference {
+    fn is_within(&self, limit: f64) -> bool {
+        -limit < self.low && self.high < limit
+    }
 }
 
 /// Whether the rates in short turns agree with those in long ones.
@@ -195,7 +208,7 @@ fn had_its_core(slice: &Slice) -> bool {
 }
 
 fn agreement(arms: &[ArmDifference], limit: f64) -> Agreement {
-    let inside = |arm: &ArmDifference| -limit < arm.low && arm.high < limit;
+    let inside = |arm: &ArmDifference| arm.is_within(limit);
     let outside = |arm: &ArmDifference| arm.low > limit || arm.high < -limit;
     if arms.iter().any(outside) {
         Agreement::Refuted

@@ -548,8 +548,18 @@ fn turns_that_may_be_unfair_are_said_to_cost_whom() {
     assert!(has_warning(&made, "by more than 0.25 %: after -0."), "{:?}", made.warnings());
     assert!(made.readme().contains("| 8 ms "));
     assert!(made.readme().contains("| refuted"));
+    assert!(
+        made.readme().contains(
+            "5 lengths were tried, and the shorter ones refuted. This one, the longest, is refuted."
+        )
+    );
     assert_eq!(made.readme().matches("\n| 500 µs ").count(), 2);
-    assert!(report_of(EXPERIMENT).warnings().is_empty());
+    let line = &made.verdict_lines()[0];
+    let cost = "; but turns of 8 ms are not fair to all, and may change these rates: after -0.";
+    assert!(line.contains("% more IPv4 packets than before (") && line.contains(cost), "{line}");
+    let fair = report_of(EXPERIMENT);
+    assert!(fair.warnings().is_empty() && !fair.verdict_lines()[0].contains("turns"));
+    assert!(fair.readme().contains("One length was tried. This one is proven."));
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn window(window: &Window) -> Checked {
     require(measures, &at("measure_s"), "measure_s must be above zero: give seconds")?;
     let fits = window.slice_ms.is_none_or(|slice| slice >= 0.001 && slice <= window.measure_s * 1e3);
     let message = "a slice is at least 0.001 milliseconds and not longer than the measurement: leave slice_ms out, and \
-                   the program finds a length that is fair";
+                   a calibration chooses the length";
     require(fits, &at("slice_ms"), message)
 }
 

@@ -18,7 +18,7 @@ pub struct Window {
     pub settle_s: f64,
     /// Seconds that each arm is measured in a panel.
     pub measure_s: f64,
-    /// Milliseconds of a turn that count. By default a calibration finds the shortest length that is fair.
+    /// Milliseconds of a turn that count. By default a calibration takes the shortest length that it does not refute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice_ms: Option<f64>,
 }

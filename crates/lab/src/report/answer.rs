@@ -7,6 +7,7 @@ use super::copies::CopyResult;
 use super::number::{counted, interval, part, percent, ratio, signed_percent, time};
 use super::phrase::Phrase;
 use super::results::Results;
+use super::turns::FamilyTurns;
 
 /// From this ratio on, a difference is said as "1.50 × as many"; a smaller one in per cent.
 const MANY_TIMES: f64 = 1.5;
@@ -100,7 +101,16 @@ impl<'a> Sentence<'a> {
             Ok(judgement) => self.judged(judgement),
             Err(reason) => format!("{} against {}, {}: {reason}", self.variant, self.against, self.noun),
         };
-        format!("{}{said}", self.prefix)
+        format!("{}{said}{}", self.prefix, self.unfair_turns())
+    }
+
+    /// What turns that are refuted cost the two, behind whatever is said of them.
+    fn unfair_turns(&self) -> String {
+        let ComparisonResult { comparison, family, .. } = self.compared;
+        let turns = FamilyTurns::of(&self.results.campaign, *family);
+        let members = [comparison.variant, comparison.against];
+        let cost = turns.and_then(|turns| turns.unfair_to(&self.results.campaign, members));
+        cost.map_or(String::new(), |cost| format!("; but {cost}"))
     }
 
     fn judged(&self, judgement: &Judgement) -> String {

@@ -44,12 +44,39 @@ impl<'a> FamilyTurns<'a> {
         calibrated.filter_map(named).collect()
     }
 
+    /// Says what the calibration showed of the chosen length.
+    pub(super) fn shown(&self) -> Option<String> {
+        let tried = match self.calibration()?.tried.len() {
+            1 => "One length was tried".into(),
+            tried => format!("{tried} lengths were tried, and the shorter ones refuted"),
+        };
+        let shown = match self.chosen()?.agreement {
+            Agreement::Proven => "This one is proven",
+            Agreement::Open => "This one is neither refuted nor proven",
+            Agreement::Refuted => "This one, the longest, is refuted",
+        };
+        Some(format!("{tried}. {shown}."))
+    }
+
+    /// Says by how much turns that are refuted may change the rates of two members, if it is not shown to be within the
+    /// limit.
+    pub(super) fn unfair_to(&self, campaign: &Campaign, members: [usize; 2]) -> Option<String> {
+        let (calibration, record) = self.found?;
+        let chosen = self.chosen().filter(|chosen| chosen.agreement == Agreement::Refuted)?;
+        let of = |member: &usize| chosen.arms.iter().find(|arm| arm.arm == record.arm_of(*member));
+        let arms = members.iter().filter_map(of).filter(|arm| calibration.leaves_open(arm));
+        let arms = arms.map(|arm| difference(campaign, record, arm)).collect::<Vec<_>>().join(", ");
+        let length = length(chosen.slice_us);
+        (!arms.is_empty())
+            .then(|| format!("turns of {length} are not fair to all, and may change these rates: {arms}"))
+    }
+
     /// Says what the length may cost, and whom.
     pub(super) fn cost(&self, campaign: &Campaign) -> String {
         let Some((calibration, record)) = self.found else { return String::new() };
         let Some(chosen) = calibration.tried.last() else { return String::new() };
-        let open = |arm: &&ArmDifference| !(-calibration.limit < arm.low && arm.high < calibration.limit);
-        let arms = chosen.arms.iter().filter(open).map(|arm| difference(campaign, record, arm));
+        let open = chosen.arms.iter().filter(|arm| calibration.leaves_open(arm));
+        let arms = open.map(|arm| difference(campaign, record, arm));
         let arms = arms.collect::<Vec<_>>().join(", ");
         let length = length(chosen.slice_us);
         let limit = percent(calibration.limit);

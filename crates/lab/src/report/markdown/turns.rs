@@ -18,10 +18,12 @@ pub(super) fn turns(results: &Results) -> String {
 }
 
 const TURNS: &str = "A turn begins with a lead-in that does not count: it restores the caches that the turns of the others \
-                     changed. Unless the experiment sets the length of the rest, the slice, a calibration finds the \
-                     shortest at which the rate of every arm agrees with its rate at the end of turns eight times as long, \
-                     to within a quarter of the margin. The differences are 99.9 % intervals of the rates in such turns \
-                     from those at the end of the long ones.";
+                     changed. Unless the experiment sets the length of the rest, the slice, a calibration tries lengths, \
+                     each twice the one before, and takes the first that is not refuted. A length is refuted if the rate of \
+                     some arm is shown to differ by more than the limit, a quarter of the margin, from its rate at the end \
+                     of turns eight times as long, and proven if the rates of all arms are shown to differ by less. Between \
+                     the two, it may cost an arm whatever its interval contains. The differences are 99.9 % intervals of \
+                     the rates in such turns from those at the end of the long ones.";
 
 fn family_text(results: &Results, family: usize, turns: &FamilyTurns<'_>) -> String {
     let (slice, lead_in) = (length(turns.turns.slice_us), length(turns.turns.lead_in_us));
@@ -32,7 +34,8 @@ fn family_text(results: &Results, family: usize, turns: &FamilyTurns<'_>) -> Str
         Some(calibration) => {
             let limit = percent(calibration.limit);
             let tried = tried(results, turns, &calibration.tried);
-            format!("{lengths}; the limit is ±{limit}.{}\n\n{tried}", cost(results, turns))
+            let shown = turns.shown().unwrap_or_default();
+            format!("{lengths}; the limit is ±{limit}. {shown}{}\n\n{tried}", cost(results, turns))
         }
     }
 }
