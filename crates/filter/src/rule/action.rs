@@ -78,8 +78,11 @@ pub enum RuleAction {
     },
     /// Translates: pf's rules of translation, ipfw's `nat`.
     Translate(Box<Translation>),
-    /// Translates nothing (pf's `no nat`).
-    NoTranslate,
+    /// Translates nothing by the rules of its kind (pf's `no nat` and `no rdr`). Those of the next kind begin at this index, if there
+    /// is one.
+    NoTranslate {
+        next: Option<u32>,
+    },
 }
 
 /// How a rejected packet is answered. A kind that is absent is not answered; ICMP errors are never answered.

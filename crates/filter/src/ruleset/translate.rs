@@ -37,7 +37,8 @@ pub(super) fn by_rules(evaluation: &mut Evaluation<'_>) -> Result<Option<Chosen>
                 }
                 return choose(evaluation, to).map(Some);
             }
-            RuleAction::NoTranslate => return Ok(None),
+            RuleAction::NoTranslate { next: None } => return Ok(None),
+            RuleAction::NoTranslate { next: Some(next) } => from = (*next as usize).max(index + 1),
             _ => from = index + 1,
         }
     }

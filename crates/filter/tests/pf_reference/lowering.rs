@@ -95,6 +95,24 @@ fn one_address_stands_for_another_in_both_directions() {
     assert_eq!((back.side, back.address, back.port), (Side::Destination, address("10.0.0.2"), 5000));
 }
 
+/// `pf_get_translation` in FreeBSD's pf_lb.c.
+#[test]
+fn what_no_rdr_excepts_is_translated_by_binat() {
+    let rules = "no rdr on em0 inet proto udp from any to 192.0.2.7 port 53\n\
+                 rdr on em0 inet proto udp from any to 192.0.2.7 -> 10.0.0.9\n\
+                 rdr on em0 inet proto udp from any to 192.0.2.8 -> 10.0.0.9\n\
+                 binat on em0 inet from 10.0.0.2 to any -> 192.0.2.7\n";
+    let arriving = |to, port| packet(Direction::In, ("198.51.100.1", 5000), (to, port));
+    let becomes = |to, port| rewritten(rules, &arriving(to, port)).map(|rewrite| rewrite.address);
+    assert_eq!(becomes("192.0.2.7", 80), Some(address("10.0.0.9")));
+    assert_eq!(becomes("192.0.2.7", 53), Some(address("10.0.0.2")), "by binat");
+    let without_binat = rules.replace(
+        "no rdr on em0 inet proto udp from any to 192.0.2.7",
+        "no rdr on em0 inet proto udp from any to 192.0.2.8",
+    );
+    assert_eq!(rewritten(&without_binat, &arriving("192.0.2.8", 53)), None);
+}
+
 #[test]
 fn options_become_timeouts_limits_and_interfaces() {
     let rules = "set skip on { lo0, em }\nset limit states 1000\nset optimization aggressive\nset timeout { udp.first 7, adaptive.end 900 }

@@ -20,15 +20,18 @@ use crate::rule::{
 
 pub fn translations(rules: &PfRules, names: &mut PfNames) -> PfResult<Vec<CompiledRule>> {
     let mut compiled = Vec::new();
+    // A rule of `rdr` is one in its compiled form.
+    let binat = rules.rdr.len() as u32;
     for rule in rules.rdr.iter().chain(&rules.binat).chain(&rules.nat) {
         support::rule(rule)?;
         let number = compiled.len() as u32;
-        compiled.extend(one(rule, number, names)?);
+        compiled.extend(one(rule, (number, binat), names)?);
     }
     Ok(compiled)
 }
 
-fn one(rule: &PfRule, number: u32, names: &mut PfNames) -> PfResult<Vec<CompiledRule>> {
+/// The compiled forms of a rule. `number` is that of the first, and `binat` that of the first rule of `binat`.
+fn one(rule: &PfRule, (number, binat): (u32, u32), names: &mut PfNames) -> PfResult<Vec<CompiledRule>> {
     let (kind, pass) = match &rule.action {
         PfAction::NoTranslate(TranslationKind::Binat) => {
             return Err(PfError::refused(
@@ -38,7 +41,8 @@ fn one(rule: &PfRule, number: u32, names: &mut PfNames) -> PfResult<Vec<Compiled
             ));
         }
         PfAction::NoTranslate(kind) => {
-            return Ok(vec![compiled(rule, side(*kind), RuleAction::NoTranslate, number, names)?]);
+            let next = (*kind == TranslationKind::Rdr).then_some(binat);
+            return Ok(vec![compiled(rule, side(*kind), RuleAction::NoTranslate { next }, number, names)?]);
         }
         PfAction::Translate { kind, pass } => (*kind, *pass),
         // The rules of `load anchor` for translation are not looked for in nat-anchor and the like.
@@ -54,7 +58,7 @@ fn one(rule: &PfRule, number: u32, names: &mut PfNames) -> PfResult<Vec<Compiled
     let pool =
         pool.ok_or_else(|| PfError::invalid(&rule.position, "a translation without address", "add one"))?;
     if kind == TranslationKind::Binat {
-        return binat(rule, pool, pass, number, names);
+        return both_ways(rule, pool, pass, number, names);
     }
     let side = side(kind);
     let translation =
@@ -83,7 +87,7 @@ fn compiled(
 }
 
 /// In: the outside address becomes the inside one. Out: the other way round.
-fn binat(
+fn both_ways(
     rule: &PfRule,
     pool: &PfPool,
     pass: bool,
