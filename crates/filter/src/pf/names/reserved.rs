@@ -143,7 +143,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("dup-to", ROUTES),
     ("fastroute", ROUTES),
     ("prefer-ipv6-nexthop", ROUTES),
-    ("af-to", "addresses are translated within one family: use nat-to, rdr-to or binat-to"),
+    ("af-to", "addresses are translated within one family: write a rule of translation (nat, rdr or binat)"),
     ("divert-to", DIVERT),
     ("divert-reply", DIVERT),
     ("divert-packet", DIVERT),
@@ -157,9 +157,9 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 const ROUTES: &str = "route-to, reply-to and dup-to are not supported, on block rules or others: give the router a route instead";
-const DIVERT: &str = "no program can receive packets from a rule: use pass, block or nat-to and rdr-to";
-const SHAPING: &str =
-    "packets are passed or dropped, not queued: leave the word out, or limit with max-pkt-rate";
+const DIVERT: &str =
+    "no program can receive packets from a rule: use pass or block, or a rule of translation (rdr)";
+const SHAPING: &str = "packets are passed or dropped, not queued: leave the word out, or limit connections with max-src-conn-rate";
 const STATES: &str = "write 'keep state': it checks sequence numbers, and incomplete connections lock no new ones out of a full table";
 
 /// What to write instead of a word that is refused.
@@ -170,6 +170,16 @@ pub fn instead_of(word: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// [`crate::pf::lower::support`] refuses these.
+    const NOT_ENFORCED: [&str; 6] = ["nat-to", "rdr-to", "binat-to", "max-pkt-rate", "overload", "once"];
+
+    #[test]
+    fn advice_names_nothing_that_is_refused_too() {
+        for (word, instead) in REFUSED {
+            assert!(!NOT_ENFORCED.iter().any(|refused| instead.contains(refused)), "{word}: {instead}");
+        }
+    }
 
     #[test]
     fn words_are_sorted_for_the_search() {
