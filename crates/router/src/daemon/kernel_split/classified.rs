@@ -216,7 +216,7 @@ impl Reinjector {
         let concerns_kernel = match packet.verdict {
             Verdict::Punt(_) => true,
             Verdict::Drop(reason) => reason.is_answered(),
-            // A filter beside a kernel has no rules that answer packets.
+            // A filter beside a kernel has no rules that answer packets, and the kernel has no connection to reset for a state.
             Verdict::Reject(_) | Verdict::Forward => false,
         };
         if let Some(gate) = self.0.as_mut().filter(|_| concerns_kernel) {
