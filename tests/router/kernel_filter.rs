@@ -398,6 +398,27 @@ fn follows_a_new_network(lab: &FilterLab, reload: &impl Fn() -> (bool, String)) 
     assert!(is_blocked(&left, &closed));
 }
 
+/// Neighbours come and go all the time, and rules without the address that they need cannot be made each time.
+#[test]
+fn rules_whose_interface_has_no_address_any_more_are_tried_once() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = FilterLab::new("pf", "pass in on eth1 from eth1:network to any keep state\n");
+    let mut program = lab.start();
+    program.wait_for("control: ");
+    lab.lab.router.ip("addr del 10.0.1.1/24 dev eth1");
+    program.wait_for("the rules do not follow the interfaces");
+    for host in 10..30 {
+        lab.lab.router.ip(&format!("neigh replace 10.0.1.{host} lladdr 02:00:00:00:00:{host} dev eth1"));
+        let is_known = || lab.show("neighbors").contains(&format!("10.0.1.{host} "));
+        assert!(eventually(is_known), "{}", lab.show("neighbors"));
+    }
+    let (code, output) = program.end("TERM");
+    let warnings = output.matches("the rules do not follow the interfaces").count();
+    assert_eq!((code, warnings), (Some(0), 1), "{output}");
+}
+
 /// The kernel answers in the name of the router, and only about packets that passed the rules.
 #[test]
 #[cfg(feature = "bpf")]

@@ -22,12 +22,39 @@ use crate::filter::{FilterError, FilterOptions};
 /// What rules may refer to, by the number of the interface.
 type NamedAddresses = Vec<(String, Vec<InterfaceAddress>)>;
 
+/// The interfaces that the rules in force were made for, and those that they do not follow.
+struct FollowedInterfaces {
+    facts: NamedAddresses,
+    /// Interfaces that rules could not be made for, and how often the rules had changed before.
+    failed: Option<(NamedAddresses, u64)>,
+}
+
+impl FollowedInterfaces {
+    fn new(facts: NamedAddresses) -> FollowedInterfaces {
+        FollowedInterfaces { facts, failed: None }
+    }
+
+    /// Whether rules are to be made for these interfaces. Rules that cannot be made for them are tried again only when
+    /// there are other rules.
+    fn needs_rules_for(&mut self, facts: &NamedAddresses, changes: u64) -> bool {
+        if *facts == self.facts {
+            self.failed = None;
+            return false;
+        }
+        self.failed.as_ref().is_none_or(|failed| (&failed.0, failed.1) != (facts, changes))
+    }
+
+    /// Whether there are other rules than those that could not be made for the interfaces.
+    fn has_other_rules(&self, changes: u64) -> bool {
+        self.failed.as_ref().is_some_and(|(_, before)| *before != changes)
+    }
+}
+
 pub struct KernelFilter {
     fence: Fence,
     /// The view that the rules were last compared with.
     view: Arc<View>,
-    /// The interfaces that the rules in force were made for.
-    facts: NamedAddresses,
+    followed: FollowedInterfaces,
     /// Rules for these interfaces wait for the worker, which forwards by them afterwards.
     opening: bool,
 }
@@ -102,22 +129,24 @@ impl UnfencedFilter {
         plane.mirror.set_judged_interfaces(names(&facts));
         plane.commit();
         let view = plane.mirror.views().current();
-        Ok((KernelFilter { fence, view, facts, opening: false }, (worker, wakeup)))
+        let followed = FollowedInterfaces::new(facts);
+        Ok((KernelFilter { fence, view, followed, opening: false }, (worker, wakeup)))
     }
 }
 
 impl KernelFilter {
-    /// Makes fence and rules again if interfaces or their addresses are others. New interfaces forward when the worker has
+    /// Makes fence and rules again if interfaces or their addresses are others, or the rules are that did not follow them. New interfaces forward when the worker has
     /// taken the rules about them.
     pub fn follow(&mut self, plane: &mut ControlPlane) -> Result<(), DaemonError> {
         plane.filter.iter_mut().for_each(RunningFilter::free_former);
         if self.opening && plane.filter.as_ref().is_some_and(RunningFilter::is_settled) {
             self.opening = false;
-            plane.mirror.set_judged_interfaces(names(&self.facts));
+            plane.mirror.set_judged_interfaces(names(&self.followed.facts));
             plane.commit();
         }
         let view = plane.mirror.views().current();
-        if !Arc::ptr_eq(&view, &self.view) && self.follow_interfaces(&view.parts().interfaces, plane)? {
+        let is_due = !Arc::ptr_eq(&view, &self.view) || self.followed.has_other_rules(changes(plane));
+        if is_due && self.follow_interfaces(&view.parts().interfaces, plane)? {
             self.view = view;
         }
         Ok(())
@@ -130,21 +159,22 @@ impl KernelFilter {
         interfaces: &[Interface],
         plane: &mut ControlPlane,
     ) -> Result<bool, DaemonError> {
-        let facts = facts(interfaces);
-        if facts == self.facts {
+        let (facts, changes) = (facts(interfaces), changes(plane));
+        self.fence.follow(fenced_ports(interfaces))?;
+        if !self.followed.needs_rules_for(&facts, changes) {
             return Ok(true);
         }
-        self.fence.follow(fenced_ports(interfaces))?;
         let Some(filter) = &mut plane.filter else { return Ok(true) };
         let Some(changed) = filter.follow_interfaces(interfaces) else { return Ok(false) };
         match changed {
-            Ok(()) => (self.facts, self.opening) = (facts, true),
+            Ok(()) => (self.followed, self.opening) = (FollowedInterfaces::new(facts), true),
             Err(FilterError::Busy(_)) => return Ok(false),
             Err(error) => {
                 let text = format!(
                     "filter: the rules do not follow the interfaces, new ones do not forward: {error}"
                 );
                 plane.log.line(plane.now(), EventKind::Warning, &text);
+                self.followed.failed = Some((facts, changes));
             }
         }
         Ok(true)
@@ -154,6 +184,11 @@ impl KernelFilter {
     pub fn end(self) -> Result<(), DaemonError> {
         Ok(self.fence.remove()?)
     }
+}
+
+/// How often the rules of the filter have changed.
+fn changes(plane: &ControlPlane) -> u64 {
+    plane.filter.as_ref().map_or(0, RunningFilter::changes)
 }
 
 fn facts(interfaces: &[Interface]) -> NamedAddresses {
@@ -170,4 +205,27 @@ fn fenced_ports(interfaces: &[Interface]) -> Vec<FencedPort> {
 
 fn names(facts: &NamedAddresses) -> Vec<String> {
     facts.iter().map(|(name, _)| name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_do_not_follow_the_interfaces_are_tried_again_only_when_something_is_other() {
+        let with = |address: Option<&str>| {
+            let own = |ip: &str| InterfaceAddress { ip: ip.parse().unwrap(), len: 24 };
+            vec![("eth1".to_owned(), address.map(own).into_iter().collect())]
+        };
+        let (first, none, second) = (with(Some("10.0.1.1")), with(None), with(Some("10.0.9.1")));
+        let mut followed = FollowedInterfaces::new(first.clone());
+        assert!(!followed.needs_rules_for(&first, 0));
+        assert!(followed.needs_rules_for(&none, 0));
+        followed.failed = Some((none.clone(), 0));
+        assert!(!followed.needs_rules_for(&none, 0) && !followed.has_other_rules(0));
+        assert!(followed.needs_rules_for(&second, 0), "another address");
+        assert!(followed.needs_rules_for(&none, 1) && followed.has_other_rules(1), "other rules");
+        assert!(!followed.needs_rules_for(&first, 0));
+        assert!(followed.needs_rules_for(&none, 0), "the address was there again meanwhile");
+    }
 }

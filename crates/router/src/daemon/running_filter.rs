@@ -31,6 +31,8 @@ pub struct RunningFilter {
     handle: Arc<FilterHandle>,
     /// Changes that the worker has not taken yet.
     waiting: usize,
+    /// How often the rules have changed.
+    changes: u64,
 }
 
 /// A running filter, as queries find it.
@@ -56,7 +58,9 @@ impl RunningFilter {
         let filter = BurstFilter::new(&rules, limits, seed);
         let (client, inspector, server) = filter_link();
         let handle = Arc::new(FilterHandle::new(inspector, wakeup.clone()));
-        let running = RunningFilter { rules, limits, path, sources, client, wakeup, handle, waiting: 0 };
+        let (waiting, changes) = (0, 0);
+        let running =
+            RunningFilter { rules, limits, path, sources, client, wakeup, handle, waiting, changes };
         (running, WorkerFilter { filter, server })
     }
 
@@ -82,6 +86,7 @@ impl RunningFilter {
         self.client.send(RuleChange::new(&self.rules, &rules))?;
         self.wakeup.notify();
         self.waiting += 1;
+        self.changes += 1;
         (self.rules, self.path, self.sources) = (rules, path, sources);
         Ok(())
     }
@@ -112,6 +117,11 @@ impl RunningFilter {
     /// Whether the worker has taken all changes.
     pub fn is_settled(&self) -> bool {
         self.waiting == 0
+    }
+
+    /// How often the rules have changed.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Makes the rules in force again for other interfaces, from the same text. `None`: another thread changes them now.
