@@ -757,6 +757,20 @@ fn vlans_are_interfaces_of_their_own() {
 }
 
 #[test]
+fn interfaces_are_set_up_as_their_links_are() {
+    let mut script = Script::new();
+    let vlan = Link { kind: LinkKind::Vlan { id: 7, parent: 1 }, ..link(3, "eth1.7") };
+    script.apply([ControlEvent::Link(vlan.clone())]);
+    assert_eq!(script.mirror.set_up_interfaces(), [true; 3]);
+    script.apply([ControlEvent::Link(Link { carrier: false, ..link(1, "eth1") }), set_up(2, false)]);
+    assert_eq!(script.mirror.set_up_interfaces(), [true, false, true], "one has no carrier");
+    script.apply([ControlEvent::LinkRemoved(3)]);
+    assert_eq!(script.mirror.set_up_interfaces(), [true, false, false]);
+    script.mirror.keep_routes();
+    assert_eq!(script.mirror.set_up_interfaces(), [true, true, false], "without a kernel");
+}
+
+#[test]
 fn a_vlan_may_be_a_port_itself() {
     let named = |names: [&str; 2]| {
         let mirror = Mirror::new(Time::ZERO, names.map(String::from).to_vec(), Settings::default());

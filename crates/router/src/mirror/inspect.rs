@@ -10,6 +10,7 @@ use fullview_table::fib::framework::LogEntry;
 use super::Mirror;
 use super::next_hops::NextHopAction;
 use super::resolution::{self, StaleNeighbor};
+use crate::netlink::event::Link;
 use crate::route::{LinkIndex, NextHopVia, RouteAction};
 
 /// Figures for the log and the metrics.
@@ -118,10 +119,11 @@ impl Mirror {
         self.links.numbered(interface)
     }
 
-    /// Whether the link of an interface is set up, with or without a carrier. Without a kernel no link is ever set down.
-    pub fn is_set_up(&self, interface: u16) -> bool {
-        let link = self.link_of(interface).and_then(|link| self.links.get(link));
-        link.is_some_and(|link| link.up || self.keeps_routes)
+    /// Whether the link of each interface, by number, is set up, with or without a carrier. Without a kernel no link is ever
+    /// set down.
+    pub fn set_up_interfaces(&self) -> Vec<bool> {
+        let is_set_up = |link: Option<&Link>| link.is_some_and(|link| link.up || self.keeps_routes);
+        self.links.interfaces().map(|(_, link)| is_set_up(link)).collect()
     }
 
     /// The number of the interface that a link is.

@@ -31,8 +31,9 @@ pub(super) struct PortVlan {
 /// All links of the kernel.
 #[derive(Default)]
 pub(super) struct LinkTable {
-    /// The names of the ports, by number.
+    /// The names of the ports, by number, and the numbers by name.
     ports: Vec<String>,
+    port_numbers: FxHashMap<String, u16>,
     links: FxHashMap<LinkIndex, KnownLink>,
     /// How many links came, those that went again included.
     births: u64,
@@ -73,7 +74,8 @@ struct KnownAddress {
 impl LinkTable {
     /// No links yet; those of these names will be ports.
     pub fn new(ports: Vec<String>) -> LinkTable {
-        let mut links = LinkTable { ports, most: u16::MAX, ..LinkTable::default() };
+        let port_numbers = ports.iter().cloned().zip(0..).collect();
+        let mut links = LinkTable { ports, port_numbers, most: u16::MAX, ..LinkTable::default() };
         for port in (0..).take(links.ports.len()) {
             links.number_new(PortVlan { port, vlan: None });
         }
@@ -275,8 +277,7 @@ impl LinkTable {
     }
 
     fn port(&self, name: &str) -> Option<u16> {
-        let place = self.ports.iter().position(|port| port == name)?;
-        u16::try_from(place).ok()
+        self.port_numbers.get(name).copied()
     }
 
     /// The number of the interface that a link is.

@@ -25,10 +25,12 @@ pub fn interfaces(state: &RouterState<'_>) -> Result<Vec<status::InterfaceStatus
     let view = state.mirror().views().current();
     let counters = total(&state.snapshots().map_err(describe_error)?);
     let mut program = state.program_counts_by_interface().map_err(describe_error)?.into_iter();
+    let mut set_up = state.mirror().set_up_interfaces().into_iter();
     let interfaces = (0..).zip(&view.parts().interfaces);
     let described = interfaces.map(|(number, interface)| status::InterfaceStatus {
         engine: engine(state.engine(interface.port)),
         program: by_name(program.next().unwrap_or_default()),
+        admin_up: set_up.next().unwrap_or_default(),
         ..describe_interface(number, interface, &counters, state.mirror())
     });
     Ok(described.collect())
@@ -64,7 +66,7 @@ fn describe_interface(
         mtu: interface.mtu,
         mtu6: interface.mtu6,
         up: interface.up,
-        admin_up: mirror.is_set_up(number),
+        admin_up: false,
         table: mirror.table_number(interface.table).unwrap_or_default(),
         forwards: forwards.map(|family| family.to_string()).collect(),
         source_check: source_check(interface.source_check).into(),
