@@ -18,14 +18,22 @@ impl Collector {
         Collector { address, socket: None, is_reported: false }
     }
 
-    /// Sends the datagram that `encode` makes for the socket's own address. It is lost if it cannot be sent now.
-    pub fn send(&mut self, encode: impl FnOnce(IpAddr) -> Vec<u8>) {
-        match self.try_send(encode) {
+    /// Whether the next datagram is the first of a new socket, from another port than those before.
+    pub fn has_no_socket(&self) -> bool {
+        self.socket.is_none()
+    }
+
+    /// Sends the datagram that `encode` makes for the socket's own address. It is lost if it cannot be sent now; returns
+    /// whether it was sent.
+    pub fn send(&mut self, encode: impl FnOnce(IpAddr) -> Vec<u8>) -> bool {
+        let sent = self.try_send(encode);
+        match &sent {
             Ok(()) => self.is_reported = false,
             // The socket's buffer is full, or an earlier datagram found no collector. The sequence number shows what is lost.
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionRefused) => {}
-            Err(error) => self.report(&error),
+            Err(error) => self.report(error),
         }
+        sent.is_ok()
     }
 
     fn try_send(&mut self, encode: impl FnOnce(IpAddr) -> Vec<u8>) -> std::io::Result<()> {
