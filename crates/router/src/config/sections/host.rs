@@ -1,5 +1,6 @@
 //! Limits and timers of the host of a router without a kernel.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -35,9 +36,9 @@ pub struct NeighborLimitsSection {
     /// The most neighbours, not counting static ones.
     pub most: Option<usize>,
     /// The time between two solicitations.
-    pub retransmit_ms: Option<u64>,
+    pub retransmit_ms: Option<NonZeroU64>,
     /// The solicitations after which a neighbour that does not answer counts as gone.
-    pub questions: Option<u32>,
+    pub questions: Option<u8>,
     /// How long a confirmed neighbour stays reachable.
     pub reachable_ms: Option<u64>,
     /// How long a neighbour is kept that announced itself without a solicitation.
@@ -52,8 +53,8 @@ impl NeighborLimitsSection {
         let or = |millis: Option<u64>, default| millis.map_or(default, Duration::from_millis);
         NeighborSettings {
             capacity: self.most.unwrap_or(defaults.capacity),
-            retransmit: or(self.retransmit_ms, defaults.retransmit),
-            probes: self.questions.unwrap_or(defaults.probes),
+            retransmit: or(self.retransmit_ms.map(NonZeroU64::get), defaults.retransmit),
+            probes: self.questions.map_or(defaults.probes, u32::from),
             reachable: or(self.reachable_ms, defaults.reachable),
             stale: or(self.stale_ms, defaults.stale),
             lock: or(self.lock_ms, defaults.lock),

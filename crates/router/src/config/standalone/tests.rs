@@ -79,7 +79,7 @@ fn routes_find_the_links_of_their_gateways() {
 }
 
 /// Texts added to a correct file, the line and column of the mistake in each, and words of the message.
-const REFUSED: [(&str, usize, usize, &str); 16] = [
+const REFUSED: [(&str, usize, usize, &str); 18] = [
     ("[[route]]\nto = \"10.0.0.1/8\"\nvia = \"192.0.2.9\"\n", 2, 6, "10.0.0.0/8"),
     (
         "[[route]]\nto = \"10.0.0.0/8\"\nvia = \"10.9.9.9\"\n",
@@ -126,6 +126,8 @@ const REFUSED: [(&str, usize, usize, &str); 16] = [
         "not a station's",
     ),
     ("[icmp]\nspeed = 9\n", 2, 1, "unknown field `speed`"),
+    ("[neighbors]\nretransmit-ms = 0\n", 2, 17, "nonzero"),
+    ("[neighbors]\nquestions = 4294967295\n", 2, 13, "u8"),
 ];
 
 #[test]

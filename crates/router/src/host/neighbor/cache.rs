@@ -59,6 +59,8 @@ pub(in crate::host) enum NeighborTimeout {
     Lost(NeighborId, VecDeque<QueuedPacket>),
 }
 
+/// The shortest time between two requests to a neighbour: without any, one turn would ask it without end.
+const SHORTEST_RETRANSMIT: Duration = Duration::from_millis(1);
 /// The most neighbours that are examined when one has to be evicted.
 const EVICTION_SCAN: usize = 1024;
 /// The share of the cache that stations cannot fill that only asked for the router: one part of so many is kept for
@@ -86,6 +88,8 @@ impl NeighborCache {
         let requests = InterfaceLimiter::new(interfaces, settings.requests, RateLimit::NONE);
         let (entries, timers) = (FxHashMap::default(), NeighborTimers::new(interfaces));
         let incomplete = IncompleteNeighbors::new(interfaces);
+        let retransmit = settings.retransmit.max(SHORTEST_RETRANSMIT);
+        let settings = NeighborSettings { retransmit, ..settings };
         NeighborCache { settings, entries, timers, incomplete, limiter, requests, packets_dropped: 0 }
     }
 

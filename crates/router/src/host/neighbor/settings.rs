@@ -20,7 +20,7 @@ pub struct NeighborSettings {
     /// How often stations that asked for the router are learned on one interface. Each is a new route to follow, and the
     /// router answers without it; the others are resolved when there are packets for them.
     pub requests: RateLimit,
-    /// The time between two requests to the same neighbour.
+    /// The time between two requests to the same neighbour, at least a millisecond.
     pub retransmit: Duration,
     /// Requests without an answer after which a neighbour counts as lost.
     pub probes: u32,

@@ -52,6 +52,16 @@ fn packets_wait_for_the_answer_and_newer_ones_displace_older() {
 }
 
 #[test]
+fn a_neighbour_is_asked_once_at_a_time_whatever_the_settings() {
+    let settings = NeighborSettings { retransmit: Duration::ZERO, probes: u32::MAX, ..Default::default() };
+    let mut cache = cache(settings);
+    cache.enqueue(at(0), key(1), packet(1));
+    assert_eq!(cache.next_timeout(at(0)), None, "the caller has just asked");
+    assert_eq!(cache.next_timeout(at(1)), Some(NeighborTimeout::Solicit(key(1), None)));
+    assert_eq!(cache.next_timeout(at(1)), None);
+}
+
+#[test]
 fn a_silent_neighbour_is_lost_after_three_requests() {
     let mut cache = cache(NeighborSettings::default());
     cache.enqueue(at(0), key(1), packet(1));
