@@ -15,13 +15,9 @@ use super::arms::{PanelArm, PanelMember};
 use super::cores::Cores;
 use super::family::BenchFamily;
 use super::inputs::{Inputs, KEYS};
-use super::keys::Keys;
+use super::keys::{Keys, MOST_KEYS_AT_ONCE};
 use crate::settings::{LookupArm, LookupSettings, Settings, Shape};
 use fullview_router::algorithm;
-
-/// Keys looked up between two readings of the clock: some ten microseconds, so that the readings do not show in the rate
-/// and a slice of half a millisecond has its length.
-const CHUNK: usize = 1 << 12;
 
 /// How the report names what drives the lookups.
 pub fn describe(settings: &LookupSettings, cores: Cores) -> Result<Vec<String>, BenchError> {
@@ -38,8 +34,10 @@ pub fn describe(settings: &LookupSettings, cores: Cores) -> Result<Vec<String>, 
 
 /// Refuses settings of lookups that are out of range, before anything is loaded.
 pub fn check_settings(settings: &LookupSettings) -> Result<(), WrongSetting> {
-    let limits: [(&'static [&'static str], _, _); 2] =
-        [(&["lookup", "batch"], settings.batch, 1 << 20), (&["lookup", "keys"], settings.keys, 1 << 28)];
+    let limits: [(&'static [&'static str], _, _); 2] = [
+        (&["lookup", "batch"], settings.batch, MOST_KEYS_AT_ONCE),
+        (&["lookup", "keys"], settings.keys, 1 << 28),
+    ];
     for (keys, asked, most) in limits {
         let fits = asked.is_none_or(|asked| (1..=most).contains(&asked));
         require_setting(fits, keys, || format!("{}: give 1 to {most}", asked.unwrap_or_default()))?;
@@ -81,7 +79,7 @@ impl LookupFactory {
         Ok(Lookup {
             build: started.elapsed(),
             fib: compiled.fib,
-            walk: KeyWalk { keys, at: 0 },
+            walk: KeyWalk::new(keys, batch),
             arm: settings.lookup.arm.unwrap_or(LookupArm::Batch),
             batch,
             answers: vec![NextHop::NONE; batch],
@@ -98,7 +96,7 @@ impl LookupFactory {
         seed: u64,
     ) -> Result<EmptyKeyLoop<A>, BenchError> {
         self.cores.pin_one()?;
-        Ok(EmptyKeyLoop(KeyWalk { keys: inputs.keys::<A>(settings, seed)?, at: 0 }))
+        Ok(EmptyKeyLoop(KeyWalk::new(inputs.keys::<A>(settings, seed)?, 1)))
     }
 }
 
@@ -106,19 +104,23 @@ impl LookupFactory {
 struct KeyWalk<A: Address> {
     keys: Arc<Keys<A>>,
     at: usize,
+    /// Keys between two readings of the clock.
+    chunk: usize,
 }
 
 impl<A: Address> KeyWalk<A> {
+    /// The clock is read after whole batches.
+    fn new(keys: Arc<Keys<A>>, batch: usize) -> Self {
+        KeyWalk { keys, at: 0, chunk: MOST_KEYS_AT_ONCE / batch * batch }
+    }
+
     /// Looks keys up by `pass`, chunk by chunk, for about that long.
     fn run(&mut self, length: Duration, mut pass: impl FnMut(&[A]) -> u64) -> Slice {
         let (clock, started, mut counted) = (CoreClock::start(), Instant::now(), 0);
         loop {
-            let addrs = &self.keys.addrs;
-            let end = (self.at + CHUNK).min(addrs.len());
-            let chunk = &addrs[self.at..end];
-            black_box(pass(chunk));
-            counted += chunk.len() as u64;
-            self.at = if end == addrs.len() { 0 } else { end };
+            black_box(pass(self.keys.part(self.at, self.chunk).0));
+            counted += self.chunk as u64;
+            self.at = (self.at + self.chunk) % self.keys.count();
             let time = started.elapsed();
             if time >= length {
                 return Slice { counted, offered: counted, time, lost_core: clock.lost_of(time) };
@@ -188,8 +190,8 @@ impl<A: Address> Pass<'_, A> {
     }
 
     fn batches(&mut self, keys: &[A]) -> u64 {
-        for batch in keys.chunks(self.batch) {
-            self.fib.lookup_batch(batch, &mut self.answers[..batch.len()]);
+        for batch in keys.chunks_exact(self.batch) {
+            self.fib.lookup_batch(batch, self.answers);
             black_box(&mut *self.answers);
         }
         0
@@ -226,10 +228,10 @@ impl<A: Address> PanelMember for Lookup<A> {
     fn verify(&mut self) -> Result<Verified, SubjectError> {
         let singly = if self.arm == LookupArm::Batch { 1 } else { self.batch };
         let keys = &self.walk.keys;
-        for (batch, expected) in keys.addrs.chunks(self.batch).zip(keys.expected.chunks(self.batch)) {
-            let answers = &mut self.answers[..batch.len()];
-            self.fib.lookup_batch(batch, answers);
-            for ((key, expected), answer) in batch.iter().zip(expected).zip(&*answers) {
+        for at in (0..keys.count()).step_by(self.batch) {
+            let (batch, expected) = keys.part(at, self.batch);
+            self.fib.lookup_batch(batch, &mut self.answers);
+            for ((key, expected), answer) in batch.iter().zip(expected).zip(&self.answers) {
                 check(*key, *expected, *answer)?;
             }
             for (key, expected) in batch.iter().zip(expected).take(singly) {
@@ -244,4 +246,74 @@ fn check<A: Address>(key: A, expected: NextHop, answer: NextHop) -> Result<(), B
     error::check(answer == expected, || {
         format!("wrong answer for {}: next hop {} expected, {} given", key.to_ip(), expected.0, answer.0)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use fullview_router::algorithm::Names;
+    use fullview_table::fib::Footprint;
+
+    /// Answers as the FIB does, and notes the batches that it gets.
+    struct BatchLengths {
+        fib: Arc<dyn Fib<u32>>,
+        lengths: Mutex<Vec<usize>>,
+    }
+
+    impl Fib<u32> for BatchLengths {
+        fn lookup(&self, addr: u32) -> NextHop {
+            self.fib.lookup(addr)
+        }
+
+        fn lookup_batch(&self, addrs: &[u32], next_hops: &mut [NextHop]) {
+            self.lengths.lock().unwrap().push(addrs.len());
+            self.fib.lookup_batch(addrs, next_hops);
+        }
+
+        fn footprint(&self) -> Footprint {
+            self.fib.footprint()
+        }
+    }
+
+    fn settings(keys: usize, batch: usize) -> Settings {
+        let lookup = LookupSettings { keys: Some(keys), batch: Some(batch), ..LookupSettings::default() };
+        let mut settings = Settings { lookup, ..Settings::default() };
+        settings.table.source = Some("two-routes".into());
+        settings.traffic.flows = Some(100);
+        settings.router.algorithm = Some(Names::One("radix".into()));
+        settings
+    }
+
+    /// The lengths of the batches of a verified member, of which so many keys count in the shortest slice.
+    fn batches(keys: usize, batch: usize) -> (Vec<usize>, u64) {
+        let mut factory = LookupFactory::new(Cores::observe().unwrap());
+        let mut lookup = factory.make::<u32>(&mut Inputs::new(), &settings(keys, batch), 5, 0).unwrap();
+        let noted = Arc::new(BatchLengths { fib: Arc::clone(&lookup.fib), lengths: Mutex::default() });
+        lookup.fib = Arc::clone(&noted) as Arc<dyn Fib<u32>>;
+        assert_eq!(lookup.verify().unwrap(), Verified::Ready);
+        let counted = lookup.run(Duration::ZERO).counted;
+        let lengths = noted.lengths.lock().unwrap().clone();
+        (lengths, counted)
+    }
+
+    #[test]
+    fn batches_are_whole_and_the_clock_is_read_after_many_keys() {
+        for (keys, batch, at_once) in
+            [(1, 64, 4096), (100, 64, 4096), (5000, 3000, 3000), (9000, 4096, 4096), (5000, 1000, 4000)]
+        {
+            let (lengths, counted) = batches(keys, batch);
+            assert!(lengths.iter().all(|length| *length == batch), "{keys} keys: {lengths:?}");
+            assert_eq!(counted, at_once, "{keys} keys in batches of {batch}");
+        }
+    }
+
+    /// Such a batch would be measured in parts.
+    #[test]
+    fn a_batch_is_not_longer_than_the_keys_between_two_readings_of_the_clock() {
+        let of = |batch| check_settings(&settings(1, batch).lookup);
+        assert!(of(4096).is_ok());
+        assert!(of(4097).unwrap_err().to_string().starts_with("lookup.batch: 4097: give 1 to 4096"));
+    }
 }

@@ -28,11 +28,12 @@ impl PeerFiles {
             create(format!("{stream}.{}.keys", A::FAMILY))?,
             create(format!("{stream}.{}.answers", A::FAMILY))?,
         );
-        keys.addrs.iter().try_for_each(|key| match key.to_ip().into() {
+        let (stream, expected) = keys.once();
+        stream.iter().try_for_each(|key| match key.to_ip().into() {
             IpAddr::V4(addr) => addrs.write_all(&addr.to_bits().to_le_bytes()),
             IpAddr::V6(addr) => addrs.write_all(&addr.octets()),
         })?;
-        keys.expected.iter().try_for_each(|NextHop(hop)| answers.write_all(&hop.to_le_bytes()))?;
+        expected.iter().try_for_each(|NextHop(hop)| answers.write_all(&hop.to_le_bytes()))?;
         addrs.flush()?;
         answers.flush()?;
         Ok(PeerFiles { folder })
