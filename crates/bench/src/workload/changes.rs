@@ -97,7 +97,10 @@ pub fn describe(settings: &UpdateSettings, batches: &BTreeSet<usize>) -> String 
         None | Some(UpdateSettings::SYNTHETIC) => {
             format!("changes: {drawn} drawn for each block, applied {together} and repeated")
         }
-        Some(file) => format!("changes: the trace {file}, applied {together} and repeated"),
+        Some(file) => format!(
+            "changes: those of the trace {file} that have an effect, and then those that put the table back, applied {together} \
+             and repeated"
+        ),
     }
 }
 
@@ -112,12 +115,27 @@ pub fn stream<A: ChangeFamily>(
         None | Some(UpdateSettings::SYNTHETIC) => {
             Drawing::new(rib, next_hops.len(), settings.changes.unwrap_or(CHANGES), seed).changes()
         }
-        Some(file) => trace(Path::new(file), next_hops)?,
+        Some(file) => repeatable(trace(Path::new(file), next_hops)?, rib),
     };
     require(!changes.is_empty(), || format!("updates: there is nothing to change for {}", A::FAMILY))?;
+    Ok(ChangeStream { prefixes: prefixes_of(&changes), changes })
+}
+
+/// Every prefix that changes, once, in the order of the first changes.
+fn prefixes_of<A: Address>(changes: &[Change<A>]) -> Vec<Prefix<A>> {
     let mut seen = FxHashSet::default();
-    let prefixes = changes.iter().map(|change| change.prefix).filter(|prefix| seen.insert(*prefix)).collect();
-    Ok(ChangeStream { changes, prefixes })
+    changes.iter().map(|change| change.prefix).filter(|prefix| seen.insert(*prefix)).collect()
+}
+
+/// The changes that have an effect, and then those that put the table back: otherwise most of a trace would have none from its
+/// second time on, and not be a change for readers.
+fn repeatable<A: Address>(changes: Vec<Change<A>>, rib: &Rib<A>) -> Vec<Change<A>> {
+    let mut now = rib.clone();
+    let mut is_effective = |change: &Change<A>| now.apply(*change) != change.next_hop;
+    let mut changes: Vec<_> = changes.into_iter().filter(&mut is_effective).collect();
+    let back = prefixes_of(&changes).into_iter().map(|prefix| Change { prefix, next_hop: rib.get(prefix) });
+    changes.extend(back.filter(is_effective));
+    changes
 }
 
 fn trace<A: ChangeFamily>(file: &Path, next_hops: &NextHops) -> Result<Vec<Change<A>>, BenchError> {
@@ -301,13 +319,40 @@ mod tests {
     #[test]
     fn a_trace_gives_each_family_its_changes() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(b"1 a 10.0.0.0/8 192.0.2.1\n2 w 2001:2::/48\n3 w 10.0.0.0/8\n").unwrap();
+        file.write_all(b"1 a 10.0.0.0/8 192.0.2.1\n2 a 2001:2::/48 2001:db8::1\n3 w 10.0.0.0/8\n").unwrap();
         let source = Some(file.path().to_str().unwrap().to_owned());
         let settings = UpdateSettings { source, ..UpdateSettings::default() };
         let inet = stream(&settings, &Rib::<u32>::default(), &NextHops::default(), 1).unwrap();
         let inet6 = stream(&settings, &Rib::<u128>::default(), &NextHops::default(), 1).unwrap();
-        assert_eq!((inet.changes.len(), inet.prefixes.len(), inet6.changes.len()), (2, 1, 1));
+        assert_eq!((inet.changes.len(), inet.prefixes.len(), inet6.changes.len()), (2, 1, 2));
         let both = UpdateSettings { changes: Some(8), ..settings };
         assert!(check(&both).unwrap_err().to_string().starts_with("updates.changes: a trace has"));
+    }
+
+    #[test]
+    fn every_change_of_a_repeated_trace_has_an_effect() {
+        let (mut rib, mut next_hops) = (Rib::<u32>::default(), NextHops::default());
+        let [one, _] = [1, 2].map(|number| next_hops.intern(Target::Number(number)).unwrap());
+        for known in ["10.0.0.0/8", "10.2.0.0/16"] {
+            rib.announce(known.parse().unwrap(), one);
+        }
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let lines = [
+            "1 w 10.9.0.0/16",
+            "2 a 10.1.0.0/16 2",
+            "3 a 10.1.0.0/16 2",
+            "4 w 10.0.0.0/8",
+            "5 a 10.2.0.0/16 2",
+        ];
+        file.write_all(lines.join("\n").as_bytes()).unwrap();
+        let source = Some(file.path().to_str().unwrap().to_owned());
+        let settings = UpdateSettings { source, ..UpdateSettings::default() };
+        let ChangeStream { changes, prefixes } = stream(&settings, &rib, &next_hops, 1).unwrap();
+        assert_eq!((changes.len(), prefixes.len()), (6, 3), "three of the trace, and as many back");
+        let mut changing = rib.clone();
+        for change in changes.iter().chain(&changes) {
+            assert_ne!(changing.apply(*change), change.next_hop, "{}", change.prefix);
+        }
+        assert!(changing.iter().eq(rib.iter()));
     }
 }
