@@ -107,6 +107,8 @@ fn a_wrong_inventory_is_refused_with_the_place_and_what_to_change() {
     assert!(said.contains("no wire leads to sender:eth1"), "{said}");
     let said = message("198.18.0.2/24", "198.18.0.2");
     assert!(said.contains("no address with a length"), "{said}");
+    let said = message("core = 2", "core = 1024");
+    assert!(said.contains("node sender: `core` is 1024") && said.contains("0 to 1023"), "{said}");
     assert!(message("engine = \"xdp\"", "").contains("needs one"));
     for (address, reason) in [
         ("0.0.0.0/24", "no address of a host"),

@@ -11,6 +11,9 @@ const FIRST: i32 = -20;
 const USUAL: i32 = 0;
 const LAST: i32 = 19;
 
+/// The last number that a core can have.
+pub const LAST_CORE: usize = CpuSet::MAX_CPU - 1;
+
 /// Two cores.
 #[derive(Clone, Copy, Debug)]
 pub struct BedCores {
@@ -53,8 +56,22 @@ pub fn put_last(thread: Pid, core: usize) -> Result<(), RatesError> {
 }
 
 fn place(thread: Option<Pid>, core: usize, priority: i32) -> Result<(), RatesError> {
+    if core > LAST_CORE {
+        return Err(RatesError::NoCore(core));
+    }
     let mut only = CpuSet::new();
     only.set(core);
     let kept = sched_setaffinity(thread, &only).and_then(|()| setpriority_process(thread, priority));
     kept.map_err(|error| RatesError::Pin(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_without_a_place_in_the_mask_is_an_error() {
+        let error = put_beside(LAST_CORE + 1).unwrap_err().to_string();
+        assert_eq!(error, "core 1024: cores have the numbers 0 to 1023");
+    }
 }

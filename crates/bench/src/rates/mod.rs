@@ -79,7 +79,7 @@ pub use bed::{hand_over, receive_on};
 pub use campaign::{CampaignFiles, RatesCampaign, SMALLEST, persist};
 pub use command_device::DeviceCommand;
 pub use convergence::{Convergence, ConvergencePlan, FailingDevice, converge};
-pub use cores::{BedCores, keep, keep_real_time};
+pub use cores::{BedCores, LAST_CORE, keep, keep_real_time};
 pub use delays::Delays;
 pub use device_name::DeviceName;
 pub use error::RatesError;

@@ -6,7 +6,7 @@ use fullview_table::Family;
 
 use super::error::RemoteError;
 use super::inventory::{DeviceKind, HookSettings, InterfaceSettings, Inventory, NodeRole, NodeSettings};
-use crate::rates::HostAddresses;
+use crate::rates::{HostAddresses, LAST_CORE};
 
 /// An interface of a node, by their places in the inventory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -295,11 +295,24 @@ fn check_node(node: &NodeSettings) -> Result<(), String> {
             return Err(format!("node {name}, interface {interface}: `mac` is no Ethernet address"));
         }
     }
+    check_core(node)?;
     let is_path = |program: &String| program.starts_with('/') && !program.contains(['\'', '\n']);
     match &node.program {
         Some(program) if !is_path(program) => {
             Err(format!("node {name}: `program` has to be a path that begins with /, without quotes"))
         }
+        _ => Ok(()),
+    }
+}
+
+/// Each interface that sends has a core of its own, one after the other.
+fn check_core(node: &NodeSettings) -> Result<(), String> {
+    let sending = node.interfaces.iter().filter(|interface| node.sends(interface)).count().max(1);
+    match node.core {
+        Some(core) if core > (LAST_CORE + 1).saturating_sub(sending) => Err(format!(
+            "node {}: `core` is {core}, and {sending} have to be there from this one on: cores have the numbers 0 to {LAST_CORE}",
+            node.name
+        )),
         _ => Ok(()),
     }
 }
