@@ -61,7 +61,7 @@ impl Device {
             device.start_router(engine, name.options(), program)?;
         }
         if name != DeviceName::Off {
-            device.wait(|device, _| Ok(received(&device.bed)? > 0))?;
+            device.wait_until_through()?;
         }
         Ok(device)
     }
@@ -75,15 +75,7 @@ impl Device {
         let started =
             device.on_its_core(|namespace| CommandProcess::start(namespace, command, &interfaces))?;
         device.program = DeviceProgram::Command(started);
-        let mut before = received(&device.bed)?;
-        device.wait(|device, sent| {
-            device.check()?;
-            let now = received(&device.bed)?;
-            // The program may send some of its own.
-            let is_ready = 2 * (now - before) > sent;
-            before = now;
-            Ok(is_ready)
-        })?;
+        device.wait_until_through()?;
         Ok(device)
     }
 
@@ -125,14 +117,19 @@ impl Device {
             Ok(namespace.within(|| attach_fib_lookup(device))?)
         })?;
         self.program = DeviceProgram::Attached(attached);
-        let mut before = (0, 0);
-        self.wait(|device, _| {
-            let namespace = device.bed.router.as_ref().ok_or(RatesError::ForwardsNothing)?;
-            let now = (received(&device.bed)?, kernel_forwarding::forwarded(namespace, device.bed.family)?);
-            let is_ready = now.0 > before.0 && now.1 == before.1;
+        let mut before = self.received_and_forwarded()?;
+        self.wait(|device, sent| {
+            let now = device.received_and_forwarded()?;
+            let is_ready = 2 * (now.0 - before.0) > sent && now.1 == before.1;
             before = now;
             Ok(is_ready)
         })
+    }
+
+    /// What has come out, and what the kernel has forwarded.
+    fn received_and_forwarded(&self) -> Result<(u64, u64), RatesError> {
+        let namespace = self.bed.router.as_ref().ok_or(RatesError::ForwardsNothing)?;
+        Ok((received(&self.bed)?, kernel_forwarding::forwarded(namespace, self.bed.family)?))
     }
 
     /// Waits until the program forwards: otherwise the kernel alone would be measured in its name.
@@ -159,6 +156,18 @@ impl Device {
         })
     }
 
+    /// Waits until more packets come through than a router sends of its own, and its kernel: over IPv6 that reports its groups.
+    fn wait_until_through(&self) -> Result<(), RatesError> {
+        let mut before = received(&self.bed)?;
+        self.wait(|device, sent| {
+            device.check()?;
+            let now = received(&device.bed)?;
+            let is_ready = 2 * (now - before) > sent;
+            before = now;
+            Ok(is_ready)
+        })
+    }
+
     /// Sends packets until a program is ready, which is asked after so many.
     fn wait(
         &self,
@@ -171,5 +180,29 @@ impl Device {
             }
         }
         Err(RatesError::ForwardsNothing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cores::BedCores;
+    use super::*;
+    use crate::traffic::frame::FrameSize;
+    use fullview_table::Family;
+    use fullview_testnet::may_run;
+
+    /// The right host has received before the first packet, because the router reports its groups.
+    #[test]
+    fn a_router_that_forwards_nothing_is_no_device_over_ipv6() {
+        let Ok(cores) = BedCores::choose() else { return };
+        if !may_run(&["ip", "ethtool", "chrt"]) {
+            return;
+        }
+        let plan = BedPlan { cores, size: FrameSize::default(), family: Family::Inet6, has_spare: false };
+        let bed = RateBed::routed(plan, false).unwrap();
+        await_silence(&bed).unwrap();
+        assert!(received(&bed).unwrap() > 0);
+        let device = Device { changes: None, program: DeviceProgram::Kernel, bed };
+        assert!(matches!(device.wait_until_through(), Err(RatesError::ForwardsNothing)));
     }
 }
