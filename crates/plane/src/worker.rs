@@ -242,6 +242,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     /// Drops so many frames of a port, or as many as a burst holds.
     fn drop_received(&mut self, number: usize, count: usize) -> Result<usize, PortError> {
         let Some(port) = &mut self.ports[number] else { return Ok(0) };
+        self.pool.give(number, port);
         unless_gone(port.receive(&mut self.burst, count.min(BURST)))?;
         let dropped = self.burst.len();
         self.pool.took(number, dropped);

@@ -380,7 +380,8 @@ fn frames_that_a_port_dropped_are_counted_at_its_interface() {
 
 #[test]
 fn after_a_silence_frames_of_unknown_age_are_dropped_and_later_ones_are_sent() {
-    const OLD: usize = BURST + 3;
+    // More than the port has slots.
+    const OLD: usize = 3 * BURST + 3;
     const NEW: usize = BURST + 5;
     let mut arena = Arena::new(4 * BURST);
     let port = source(0, 1, OLD + NEW).map(|port| Source { undated: OLD, ..port });

@@ -80,8 +80,8 @@ pub trait Port<'a> {
     /// Frames that the port dropped since the last call.
     fn losses(&mut self) -> PortLosses;
 
-    /// Frames that wait to be received, of which the port does not know when they came in. Other ports leave old ones out
-    /// themselves, or have none.
+    /// How many frames may wait to be received of which the port does not know when they came in. Other ports leave old ones
+    /// out themselves, or have none.
     fn undated(&mut self) -> usize {
         0
     }

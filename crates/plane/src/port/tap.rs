@@ -11,6 +11,9 @@ use super::sys::tun;
 use super::{Port, PortError, PortLosses};
 use crate::burst::{Burst, FRAME_CAPACITY, Packet};
 
+/// Frames that the kernel holds for a queue of a TAP interface, unless its `txqueuelen` is changed.
+const QUEUE: usize = 1000;
+
 /// A port on one queue of a TAP interface, for one worker.
 pub struct TapPort<'a> {
     number: u16,
@@ -157,6 +160,11 @@ impl<'a> Port<'a> for TapPort<'a> {
 
     fn losses(&mut self) -> PortLosses {
         std::mem::take(&mut self.losses)
+    }
+
+    /// The kernel does not say how many wait.
+    fn undated(&mut self) -> usize {
+        QUEUE
     }
 
     fn has_unsent(&mut self) -> bool {

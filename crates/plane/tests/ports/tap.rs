@@ -3,14 +3,16 @@
 use std::thread;
 use std::time::Duration;
 
-use fullview_plane::burst::{Arena, FRAME_CAPACITY};
+use fullview_plane::burst::{Arena, BURST, Burst, FRAME_CAPACITY};
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
 use fullview_plane::port::tap::TapPort;
 use fullview_plane::port::{Port, PortError, PortLosses};
 use fullview_testnet::current::{interfaces, ip};
 use fullview_testnet::in_namespace;
 
-use crate::conformance::{Pool, SLOTS, carries_everything_in_order, carry, error_of, frame, keeps_tags};
+use crate::conformance::{
+    Pool, SLOTS, carries_everything_in_order, carry, error_of, frame, keeps_tags, send,
+};
 
 /// A port and the kernel's end of it.
 fn bench<'a>(name: &str) -> (TapPort<'a>, PacketPort<'a>) {
@@ -32,6 +34,34 @@ fn tap_ports_conform() {
         keeps_tags(&mut ours, &mut theirs, &mut pool);
         keeps_tags(&mut theirs, &mut ours, &mut pool);
         assert_eq!(ours.losses(), PortLosses::default());
+    });
+}
+
+#[test]
+fn no_more_frames_wait_for_a_tap_port_than_it_says() {
+    in_namespace(|| {
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let (mut ours, mut theirs) = bench("ours");
+        for _ in 0..10 {
+            let mut burst = pool.take(BURST / 2);
+            burst.iter_mut().for_each(|packet| assert!(packet.set_frame(&frame(1, 60))));
+            send(&mut theirs, &mut burst);
+            theirs.reclaim(&mut burst);
+            pool.give(&mut burst);
+        }
+        let mut waited = 0;
+        loop {
+            ours.recycle(&mut pool.take(BURST));
+            let mut burst = Burst::new();
+            let received = ours.receive(&mut burst, BURST).unwrap();
+            if received == 0 {
+                break;
+            }
+            waited += received;
+            pool.give(&mut burst);
+        }
+        assert_eq!(waited, ours.undated(), "the queue was full");
     });
 }
 
@@ -87,7 +117,7 @@ fn a_tap_interface_has_a_queue_for_each_worker_and_long_frames_are_left_out() {
         }
         let mut received = [0; 2];
         for (worker, received) in workers.iter_mut().zip(&mut received) {
-            let mut burst = fullview_plane::burst::Burst::new();
+            let mut burst = Burst::new();
             worker.receive(&mut burst, 100).unwrap();
             assert!(burst.iter().all(|packet| packet.frame_len() == FRAME_CAPACITY && packet.port == 1));
             *received = burst.len();
