@@ -12,6 +12,8 @@ use fullview_testnet::StoppedThread;
 use fullview_testnet::{Node, cable, eventually, may_run};
 
 use crate::bird::Bird;
+#[cfg(feature = "bpf")]
+use crate::control::Control;
 use crate::full_view::{TO_KERNEL, pair, speaker};
 #[cfg(feature = "bpf")]
 use crate::lab::forwarded_by_kernel;
@@ -498,6 +500,37 @@ fn the_kernel_forwards_while_workers_are_stopped() {
     assert!(eventually(reaches));
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
+}
+
+#[cfg(feature = "bpf")]
+#[test]
+fn workers_that_go_on_after_a_stop_send_nothing_that_came_in_before() {
+    const OLD: usize = 100;
+    if !may_run(&["ip", "setpriv", "ping", "ethtool"]) {
+        return;
+    }
+    for port in ["packet", "xdp"] {
+        let (lab, control) = (Lab::new(), Control::new());
+        lab.behave_as_wires();
+        let program =
+            lab.forward(&[&["--engine", "threads", "--port", port], &control.options()[..]].concat());
+        let (left, right) = (lab.left.udp("10.0.1.2:0"), lab.right.udp("10.0.2.2:9"));
+        assert!(eventually(|| arrive_once(&lab, &left, &right)), "{port}: {}", program.output());
+        program.signal("STOP");
+        (0..OLD).for_each(|_| _ = left.send_to(b"old", "10.0.2.2:9").unwrap());
+        std::thread::sleep(Duration::from_millis(1500));
+        program.signal("CONT");
+        right.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        let (mut arrived, mut received) = ([0; 64], Vec::new());
+        let is_new = eventually(|| {
+            left.send_to(b"new", "10.0.2.2:9").unwrap();
+            let len = right.recv(&mut arrived).unwrap_or(0);
+            received.push(arrived[..len].to_vec());
+            received.last().is_some_and(|last| last == b"new")
+        });
+        assert!(is_new && !received.iter().any(|packet| packet == b"old"), "{port}: {received:?}");
+        control.wait_until("\"counters\"", |of| of["drops"]["stale"].as_u64() == Some(OLD as u64));
+    }
 }
 
 /// The thread that reports to the program in the kernel goes on.
