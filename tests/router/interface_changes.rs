@@ -27,6 +27,14 @@ fn number(text: &str, name: &str) -> Option<u32> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t")?.parse().ok())
 }
 
+/// Starts a router between eth1 and eth2, which has a third interface when that is there.
+fn start(flow: &FlowLab, options: &[&str]) -> Program {
+    let options = [&flow.control.options()[..], &["--wait"], options].concat();
+    let program = forward(&flow.lab.router, "eth1,eth2,eth3", &options);
+    flow.wait_until_forwarded();
+    program
+}
+
 /// A router between eth1 and eth2, whose third interface changes.
 struct ChangeLab {
     flow: FlowLab,
@@ -39,9 +47,7 @@ struct ChangeLab {
 impl ChangeLab {
     fn new(engine: &'static str) -> ChangeLab {
         let flow = FlowLab::new(engine);
-        let options = [&flow.control.options()[..], &["--engine", engine, "--wait"]].concat();
-        let program = forward(&flow.lab.router, "eth1,eth2,eth3", &options);
-        flow.wait_until_forwarded();
+        let program = start(&flow, &["--engine", engine]);
         let stay = links(&program);
         assert_eq!(stay.len(), 2, "{stay:?}");
         ChangeLab { flow, program, stay, forwarded: 0 }
@@ -105,7 +111,38 @@ fn programs_at_other_interfaces_stay(engine: &'static str) {
     assert_eq!((lost, twice), (vec![], vec![]));
 }
 
-with_each_program!(programs_at_other_interfaces_stay);
+/// The program has room for the tables that interfaces used when it was loaded.
+fn a_program_with_more_room_takes_the_place_of_the_running_one(engine: &'static str) {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let mut lab = ChangeLab::new(engine);
+    let (left, by_kernel) = (lab.flow.left_to_kernel(), lab.flow.forwarded_by_kernel());
+    lab.add(101);
+    let third = links(&lab.program)[&101];
+    lab.ip("route add 198.51.100.0/24 via 10.0.2.2 table 100");
+    lab.ip("rule add iif eth3 lookup 100");
+    lab.program.wait_for("the program is loaded again: besides the main table it has room for 1, not 0");
+    lab.stay.insert(101, third);
+    // The answer comes after the program of before has ended.
+    lab.flow.control.ask("\"counters\"");
+    let before = std::mem::replace(&mut lab.stay, links(&lab.program));
+    let is_other = |(index, [link, program]): (&u32, &OnInterface)| {
+        before.get(index).is_some_and(|[before, other]| link == before && program != other)
+    };
+    assert!(lab.stay.len() == 3 && lab.stay.iter().all(is_other), "{before:?} {:?}", lab.stay);
+    lab.has_program_at(&[]);
+    let by_kernel = lab.flow.forwarded_by_kernel() - by_kernel;
+    let left = lab.flow.left_to_kernel() - left;
+    assert!(by_kernel <= left, "{by_kernel} packets met no program, or were among {left}");
+    let (_, lost, twice) = lab.flow.end();
+    assert_eq!((lost, twice), (vec![], vec![]));
+}
+
+with_each_program!(
+    programs_at_other_interfaces_stay,
+    a_program_with_more_room_takes_the_place_of_the_running_one,
+);
 
 /// Behind the driver, no program can see the tags that are stripped.
 #[test]

@@ -421,6 +421,17 @@ impl Engine {
         attached
     }
 
+    /// Uses these links, by the index of their interface, where the program is attached from now on: it takes the place of the one
+    /// that is there without a moment in between. [`Self::release_links`] ends those that were not used.
+    pub fn offer_links(&mut self, links: BTreeMap<u32, OwnedFd>) {
+        self.taken_links = links;
+    }
+
+    /// Gives up the links that were offered and not used.
+    pub fn release_links(&mut self) {
+        self.taken_links.clear();
+    }
+
     /// A descriptor of the link to an interface, for a process that takes the program's place. `None` if the program is not
     /// attached there.
     pub fn link(&self, ifindex: u32) -> Result<Option<OwnedFd>, EngineError> {

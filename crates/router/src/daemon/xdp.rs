@@ -57,6 +57,8 @@ pub struct XdpPath {
     shared: XdpShared,
     rates: PuntRates,
     running: Option<RunningEngine>,
+    /// The program before, until the running one has taken its place at all interfaces.
+    replaced: Option<RunningEngine>,
     alarm: LinkAlarm,
     /// When the program was last up to date, and changes that came later waited to be taken in.
     clock: ReportClock,
@@ -142,6 +144,7 @@ impl XdpPath {
             shared,
             rates,
             running: None,
+            replaced: None,
             alarm: LinkAlarm::start()?,
             clock: ReportClock::start(),
             warning: None,
@@ -216,23 +219,44 @@ impl XdpPath {
         if has_links {
             self.attach(&devices, now);
         }
+        self.end_replaced()?;
         self.warn(warning);
         self.report(mirror);
         Ok(())
     }
 
-    /// Loads the program, unless one runs that has room for the tables of all VRFs.
+    /// Loads the program, unless one runs that has room for the tables of all VRFs. One with less room forwards until the new one
+    /// has its links.
     fn load_for_tables(&mut self, devices: &[DeviceState], mirror: &Mirror) -> Result<(), DaemonError> {
         let vrfs = mirror.views().current().parts().tables.len().saturating_sub(1).min(Engine::MOST_VRFS);
         if self.running.as_ref().is_some_and(|running| running.room >= vrfs) {
             return Ok(());
         }
-        self.end()?;
         let awaits = self.links == LinkOwner::Predecessor;
         let running = RunningEngine::new((devices, vrfs), &self.rates, mirror, &self.shared.hub, awaits);
         let mut running = running.map_err(DaemonError::Engine)?;
         self.note_failures_of(&mut running);
+        if let Some(mut replaced) = self.running.take() {
+            let (room, more) = (replaced.room, running.room);
+            let line = format!(
+                "the program is loaded again: besides the main table it has room for {more}, not {room}"
+            );
+            self.log(EventKind::Router, &line);
+            running.engine.offer_links(replaced.links(devices).map_err(DaemonError::Engine)?);
+            self.replaced = Some(replaced);
+        }
         self.running = Some(running);
+        Ok(())
+    }
+
+    /// Ends the program whose place the running one has taken, and keeps what it counted.
+    fn end_replaced(&mut self) -> Result<(), DaemonError> {
+        let Some(mut replaced) = self.replaced.take() else { return Ok(()) };
+        self.running.iter_mut().for_each(|running| running.engine.release_links());
+        replaced.attachments.detach_all(&mut replaced.engine);
+        replaced.engine.settle().map_err(DaemonError::Engine)?;
+        let counted = replaced.engine.counters().map_err(DaemonError::ReadCounters)?;
+        counted.iter().for_each(|processor| self.earlier.add(processor));
         Ok(())
     }
 
@@ -308,6 +332,7 @@ impl XdpPath {
 
     /// Removes the program from the kernel, and keeps what it counted.
     fn end(&mut self) -> Result<(), DaemonError> {
+        self.end_replaced()?;
         self.earlier = self.counted()?;
         self.running = None;
         Ok(())
@@ -452,6 +477,13 @@ impl RunningEngine {
             groups,
             generations: Vec::new(),
         })
+    }
+
+    /// The links to these interfaces, by index, for a program that takes this one's place. It leaves all others.
+    fn links(&mut self, devices: &[DeviceState]) -> Result<BTreeMap<LinkIndex, OwnedFd>, EngineError> {
+        self.attachments.detach_changed(&mut self.engine, devices);
+        let link = |index| Ok(self.engine.link(index)?.map(|link| (index, link)));
+        indices(devices).into_iter().map(link).filter_map(Result::transpose).collect()
     }
 
     /// The index of a port's interface; 0 if it did not exist.
