@@ -1,4 +1,5 @@
-//! One interface comes, goes or changes while packets flow between two others: their programs stay, and forward.
+//! One interface comes, goes or changes while packets flow between two others: their programs stay, and forward. Threads begin
+//! again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -158,4 +159,49 @@ fn programs_at_other_interfaces_stay_when_one_strips_tags() {
     lab.has_program_at(&[101]);
     let (_, lost, twice) = lab.flow.end();
     assert_eq!((lost, twice), (vec![], vec![]));
+}
+
+/// How often the third interface comes and goes while threads forward.
+const ROUNDS: usize = 5;
+
+/// Threads end, and others begin with other ports. Returns which packets were lost meanwhile: one is sent each millisecond.
+fn lost_while_threads_begin_again(options: &[&str]) -> Vec<u32> {
+    let mut flow = FlowLab::new("threads");
+    let _program = start(&flow, options);
+    let router = &flow.lab.router;
+    let has_threads = |third: bool| {
+        let engine = if third { "threads" } else { "none" };
+        flow.control.wait_until("\"interfaces\"", |of| of[2]["engine"]["name"] == engine);
+        flow.wait_for_packets();
+    };
+    for _ in 0..ROUNDS {
+        router.ip("link add eth3 type veth peer name eth4");
+        ["eth3", "eth4"].iter().for_each(|name| _ = router.ip(&format!("link set {name} up")));
+        has_threads(true);
+        router.ip("link del eth3");
+        has_threads(false);
+    }
+    let (sent, lost, twice) = flow.end();
+    assert_eq!(twice, [0; 0]);
+    let runs = lost.chunk_by(|one, next| next - one == 1).map(<[u32]>::len);
+    println!(
+        "{options:?}: {} of {sent} packets were lost, in a row {:?}",
+        lost.len(),
+        runs.collect::<Vec<_>>()
+    );
+    lost
+}
+
+#[test]
+fn threads_begin_again_when_an_interface_comes_or_goes() {
+    if !may_run(&[&PROGRAMS[..], &["nft"]].concat()) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules");
+    fs::write(&rules, "pass all\n").unwrap();
+    let lost = lost_while_threads_begin_again(&["--engine", "threads"]);
+    assert_eq!(lost, [0; 0], "the kernel forwards meanwhile");
+    let filter = ["--filter-language", "pf", "--filter", rules.to_str().unwrap()];
+    lost_while_threads_begin_again(&filter);
 }
