@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "bpf")]
+use fullview_plane::wire::{ethernet::Mac, ipv4::Ipv4Packet};
 use fullview_testnet::{PacketSocket, Program, eventually, may_run};
 use serde_json::Value;
 
@@ -24,20 +26,25 @@ type Pair = [&'static str; 2];
 const INET: Pair = ["10.0.1.2", "172.16.0.9"];
 const INET6: Pair = ["2001:db8:1::2", "2001:db8:a::9"];
 
-/// Sends a packet of each flow until all have arrived.
-fn ways(lab: &Lab, socket: &mut PacketSocket, pair: Pair) -> Ways {
-    let [from, to] = pair.map(|address| address.parse::<IpAddr>().unwrap());
+/// Sends a packet of each flow, by its port, until all have arrived.
+fn ways_of(socket: &mut PacketSocket, to: IpAddr, mut send: impl FnMut(u16)) -> Ways {
     let mut ways = Ways::new();
     let deadline = Instant::now() + PATIENCE;
     while ways.len() < usize::from(FLOWS) {
         assert!(Instant::now() < deadline, "{} of {FLOWS} flows arrived", ways.len());
-        for port in FIRST_PORT..FIRST_PORT + FLOWS {
-            let _ = lab.left.udp(&SocketAddr::new(from, port).to_string()).send_to(b"x", (to, 9));
-        }
+        (FIRST_PORT..FIRST_PORT + FLOWS).for_each(&mut send);
         let until = Instant::now() + Duration::from_millis(200);
         ways.extend(std::iter::from_fn(|| socket.receive(until)).filter_map(|frame| way(&frame, to)));
     }
     ways
+}
+
+/// Those of UDP.
+fn ways(lab: &Lab, socket: &mut PacketSocket, pair: Pair) -> Ways {
+    let [from, to] = pair.map(|address| address.parse::<IpAddr>().unwrap());
+    ways_of(socket, to, |port| {
+        let _ = lab.left.udp(&SocketAddr::new(from, port).to_string()).send_to(b"x", (to, 9));
+    })
 }
 
 /// The flow and the station of a frame to this address.
@@ -145,6 +152,44 @@ fn threads_share_flows_by_the_fields_that_the_kernel_is_set_to() {
 
 #[cfg(feature = "bpf")]
 with_each_program!(flows_are_shared_by_the_fields_that_the_kernel_is_set_to);
+
+/// A frame with a segment of TCP, without data and without a checksum of TCP, between the addresses of [`INET`].
+#[cfg(feature = "bpf")]
+fn segment(station: Mac, port: u16) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 1, 2, 172, 16, 0, 9];
+    Ipv4Packet::new_unchecked(&mut packet).fill_checksum();
+    packet.extend(port.to_be_bytes());
+    packet.extend([0, 9, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+    [&station.0[..], &[2, 0, 0, 0, 0, 9, 8, 0], &packet].concat()
+}
+
+/// The hosts' interfaces receive several segments in one frame, which workers leave to the kernel.
+#[cfg(feature = "bpf")]
+#[test]
+fn threads_leave_tcp_to_the_kernel_while_a_route_has_several_next_hops() {
+    if !may_run(&["ip", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    route_by_two(&lab);
+    let program = lab.forward(&["--engine", "threads"]);
+    let station: Mac = lab.router.mac("eth1").parse().unwrap();
+    let (mut sender, mut socket) = (lab.left.packet_socket("eth0"), lab.right.packet_socket("eth0"));
+    let mut tcp = |socket: &mut PacketSocket| {
+        ways_of(socket, INET[1].parse().unwrap(), |port| sender.send(&segment(station, port)).unwrap())
+    };
+    let udp = |socket: &mut PacketSocket| ways(&lab, socket, INET);
+    let mut by_kernel = |send: &mut dyn FnMut(&mut PacketSocket) -> Ways| {
+        let before = forwarded_by_kernel(&lab.router);
+        send(&mut socket);
+        forwarded_by_kernel(&lab.router) - before
+    };
+    assert!(eventually(|| by_kernel(&mut tcp) >= u64::from(FLOWS)), "{}", program.output());
+    assert!(eventually(|| by_kernel(&mut { udp }) == 0), "workers forward UDP");
+    lab.router.ip("route replace 172.16.0.0/24 via 10.0.2.3");
+    lab.router.ip("-6 route del 2001:db8:a::/48");
+    assert!(eventually(|| by_kernel(&mut tcp) == 0), "{}", program.output());
+}
 
 /// Each change makes a group, whose index the one before it cannot have: workers may still read that.
 #[test]

@@ -56,7 +56,12 @@ mod bench {
         let (umem, mut pool) = Umem::new(8 * WAVE);
         let mut source = XdpPort::open(0, "source", &umem, XdpOptions::default()).unwrap();
         let mut classifier = Classifier::load().unwrap();
-        let station = IngressSettings { mac: Mac(ROUTER), forwards_inet: true, forwards_inet6: true };
+        let station = IngressSettings {
+            mac: Mac(ROUTER),
+            forwards_inet: true,
+            forwards_inet6: true,
+            leaves_tcp: false,
+        };
         let place = IngressKey { interface: Link::named("in").unwrap().index(), vlan: None };
         classifier.set_ingress(&HashMap::from([(place, station)])).unwrap();
         // A socket without free slots: it drops and counts, which is the cheapest receiver there is.

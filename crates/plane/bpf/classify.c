@@ -48,6 +48,7 @@ enum class {
 	ROUTER_STALLED, /* the router is stopped or hangs, so that the kernel knows better */
 	KNOWN_FLOW, /* forwarded here */
 	UNSENT, /* of a known flow, and dropped: no memory to change it, or no room for a tag */
+	TCP_BESIDE_LARGE, /* the kernel gets the large frames of the connection, and would send them by another next hop */
 	CLASSES,
 };
 
@@ -62,6 +63,7 @@ struct ingress {
 	__u8 forwards_inet6;
 	__u32 sockets; /* the index of the socket of its first queue */
 	__u32 queues;
+	__u32 leaves_tcp; /* to the kernel */
 };
 
 struct trailer {
@@ -259,7 +261,12 @@ static __always_inline bool skb_is_reinjected(struct __sk_buff *skb, __u32 end)
 	       is_trailer(&trailer);
 }
 
-static __always_inline enum class skb_inet(struct __sk_buff *skb)
+static __always_inline enum class unless_tcp_is_left(enum class class, const struct ingress *settings, __u8 protocol)
+{
+	return class == FORWARD && settings->leaves_tcp && protocol == IPPROTO_TCP ? TCP_BESIDE_LARGE : class;
+}
+
+static __always_inline enum class skb_inet(struct __sk_buff *skb, const struct ingress *settings)
 {
 	struct iphdr ip;
 
@@ -267,10 +274,10 @@ static __always_inline enum class skb_inet(struct __sk_buff *skb)
 		return MALFORMED;
 	if (skb_is_reinjected(skb, ETH_HLEN + inet_len(&ip)))
 		return REINJECTED;
-	return inet(&ip, skb->len - ETH_HLEN);
+	return unless_tcp_is_left(inet(&ip, skb->len - ETH_HLEN), settings, ip.protocol);
 }
 
-static __always_inline enum class skb_inet6(struct __sk_buff *skb)
+static __always_inline enum class skb_inet6(struct __sk_buff *skb, const struct ingress *settings)
 {
 	struct ipv6hdr ip;
 
@@ -278,7 +285,7 @@ static __always_inline enum class skb_inet6(struct __sk_buff *skb)
 		return MALFORMED;
 	if (skb_is_reinjected(skb, ETH_HLEN + inet6_len(&ip)))
 		return REINJECTED;
-	return inet6(&ip, skb->len - ETH_HLEN);
+	return unless_tcp_is_left(inet6(&ip, skb->len - ETH_HLEN), settings, ip.nexthdr);
 }
 
 static __always_inline enum class skb_class(struct __sk_buff *skb)
@@ -306,9 +313,9 @@ static __always_inline enum class skb_class(struct __sk_buff *skb)
 	if (too_long && !FILTERED)
 		return TOO_LONG;
 	if (frame.h_proto == bpf_htons(ETH_P_IP))
-		class = settings->forwards_inet ? skb_inet(skb) : NOT_OURS;
+		class = settings->forwards_inet ? skb_inet(skb, settings) : NOT_OURS;
 	else if (frame.h_proto == bpf_htons(ETH_P_IPV6))
-		class = settings->forwards_inet6 ? skb_inet6(skb) : NOT_OURS;
+		class = settings->forwards_inet6 ? skb_inet6(skb, settings) : NOT_OURS;
 	return too_long && class == FORWARD ? TOO_LONG : class;
 }
 

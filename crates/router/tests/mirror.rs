@@ -1601,6 +1601,7 @@ fn packets_of_several_next_hops_are_left_to_the_kernel_where_only_it_can_choose(
     let mut script = with_two_gateways(|hops, to| route(to, &hops));
     script.apply([add(route("198.20.0.0/16", &[by(1, "10.0.1.9")]))]);
     let (both, kernel) = (set(&["0:19", "1:29"]), set(&["local"]));
+    assert!(script.mirror.has_several_next_hops());
     let ways = |script: &Script| {
         ["198.18.0.1", "203.0.113.1", "2001:db8:9::1", "2001:db8:8::1"].map(|to| script.all(to))
     };
@@ -1609,6 +1610,8 @@ fn packets_of_several_next_hops_are_left_to_the_kernel_where_only_it_can_choose(
     assert_eq!(ways(&script), [&kernel, &kernel, &both, &both].map(Clone::clone));
     assert_eq!(script.to("198.20.0.1"), "0:19", "there is nothing to choose");
     script.mirror.set_flow_fields(Family::Inet6, None);
+    script.settle();
+    assert!(!script.mirror.has_several_next_hops());
     script.mirror.set_flow_fields(Family::Inet, Some(FlowFields::Layer4));
     script.settle();
     assert_eq!(ways(&script), [&both, &both, &kernel, &kernel].map(Clone::clone));
@@ -1620,6 +1623,19 @@ fn packets_of_several_next_hops_are_left_to_the_kernel_where_only_it_can_choose(
     assert_eq!(ways(&script), [&both; 4].map(Clone::clone));
     let hash = script.view().parts().policy.flow_hash;
     assert_eq!([hash.inet, hash.inet6], [FlowFields::Layer4, FlowFields::Layer3]);
+}
+
+#[test]
+fn whether_a_route_has_several_next_hops_is_known_until_no_fib_leads_to_them() {
+    let mut script = Script::new();
+    let hops = [by(1, "10.0.1.9"), by(2, "10.0.2.9")];
+    script.apply([add(route("198.19.0.0/16", &hops[..1]))]);
+    assert!(!script.mirror.has_several_next_hops());
+    script.apply([add(route("198.18.0.0/16", &hops))]);
+    assert!(script.mirror.has_several_next_hops());
+    script.apply([ControlEvent::RouteRemoved(route("198.18.0.0/16", &hops))]);
+    script.settle();
+    assert!(!script.mirror.has_several_next_hops());
 }
 
 /// IPv4 and IPv6 routes may have the same hops.

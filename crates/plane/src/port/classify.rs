@@ -34,7 +34,7 @@ pub use error::ClassifyError;
 mod error;
 
 /// Names of the classes, in the order of `enum class` in classify.c.
-pub const CLASSES: [&str; 14] = [
+pub const CLASSES: [&str; 15] = [
     "not_ours",
     "forward",
     "not_ip",
@@ -49,6 +49,7 @@ pub const CLASSES: [&str; 14] = [
     "router_stalled",
     "known_flow",
     "unsent",
+    "tcp_beside_large",
 ];
 
 /// The reason for which frames of each class stay with the kernel, if they do, by the names of other counters where there are any.
@@ -67,6 +68,7 @@ const KERNEL_REASONS: [Option<&str>; CLASSES.len()] = [
     Some("router_stalled"),
     None,
     None,
+    Some("tcp_beside_large"),
 ];
 
 /// Sockets of all interfaces and queues together: the room in classify.c.
@@ -90,6 +92,8 @@ pub struct IngressSettings {
     pub forwards_inet: bool,
     /// Whether IPv6 is forwarded.
     pub forwards_inet6: bool,
+    /// Whether packet sockets leave all TCP to the kernel, as they leave the large frames of its connections.
+    pub leaves_tcp: bool,
 }
 
 /// Follows the packet in reinjected frames: a number that only this process knows.
@@ -317,7 +321,12 @@ impl Classifier {
         self.place_sockets(link, sockets)?;
         let untagged = IngressKey { interface: link.index(), vlan: None };
         if what == RedirectScope::All && !self.ingress.contains_key(&untagged) {
-            let no_mac = IngressSettings { mac: Mac([0; 6]), forwards_inet: false, forwards_inet6: false };
+            let no_mac = IngressSettings {
+                mac: Mac([0; 6]),
+                forwards_inet: false,
+                forwards_inet6: false,
+                leaves_tcp: false,
+            };
             self.ingress.insert(untagged, no_mac);
         }
         let is_here = |(key, _): &(&IngressKey, &IngressSettings)| key.interface == link.index();
@@ -409,7 +418,7 @@ fn attach(program: &mut Xdp, link: &Link, mode: XdpMode) -> Result<FdLink, Class
     FdLink::try_from(link_of_program).map_err(|_| ClassifyError::no_link(link))
 }
 
-type IngressMap<'m> = maps::HashMap<&'m mut MapData, [u32; 2], [u8; 16]>;
+type IngressMap<'m> = maps::HashMap<&'m mut MapData, [u32; 2], [u8; 20]>;
 
 fn ingress_map(loaded: &mut LoadedObject) -> Result<IngressMap<'_>, ClassifyError> {
     Ok(loaded.map("ingress")?)
@@ -421,13 +430,14 @@ fn key(place: IngressKey) -> [u32; 2] {
 }
 
 /// `struct ingress` in classify.c.
-fn value(settings: IngressSettings, queues: QueueRange) -> [u8; 16] {
-    let mut value = [0; 16];
+fn value(settings: IngressSettings, queues: QueueRange) -> [u8; 20] {
+    let mut value = [0; 20];
     value[..6].copy_from_slice(&settings.mac.0);
     value[6] = settings.forwards_inet.into();
     value[7] = settings.forwards_inet6.into();
     value[8..12].copy_from_slice(&queues.first.to_ne_bytes());
-    value[12..].copy_from_slice(&queues.count.to_ne_bytes());
+    value[12..16].copy_from_slice(&queues.count.to_ne_bytes());
+    value[16..].copy_from_slice(&u32::from(settings.leaves_tcp).to_ne_bytes());
     value
 }
 

@@ -3,7 +3,9 @@
 use std::io;
 
 use super::PortError;
-use super::sys::{driver, interface_index, interface_name, merges_frames, receive_queues, strips_tags, tun};
+use super::sys::{
+    driver, interface_index, interface_name, merges_frames, receive_queues, runs_gro, strips_tags, tun,
+};
 use crate::wire::ethernet::Mac;
 
 /// An interface of the system.
@@ -65,6 +67,11 @@ impl Link {
     /// Whether the card merges received frames into longer ones (LRO).
     pub fn merges_frames(&self) -> Result<bool, PortError> {
         merges_frames(&self.name).map_err(self.cannot("be asked for its offloads"))
+    }
+
+    /// Whether the kernel merges frames received by it (GRO).
+    pub fn runs_gro(&self) -> Result<bool, PortError> {
+        runs_gro(&self.name).map_err(self.cannot("be asked for its offloads"))
     }
 
     /// The name of its driver; empty if the driver does not report it.

@@ -21,7 +21,7 @@ use fullview_testnet::current::{command, ip, sysctl, wait_until_up};
 use fullview_testnet::{Node, eventually, in_namespace};
 
 use crate::conformance::{PATIENCE, Pool, send};
-use crate::packets::{ROUTER, SENDER, echo, forwarded, udp, udp6};
+use crate::packets::{ROUTER, SENDER, echo, forwarded, tcp, tcp6, udp, udp6};
 
 /// More packets than all ports of a test hold.
 const SLOTS: usize = 3000;
@@ -68,12 +68,16 @@ pub fn routing_kernel() {
 /// A classifier that knows the router's two interfaces.
 pub fn classifier() -> Classifier {
     let mut classifier = Classifier::load().unwrap();
-    let station = IngressSettings { mac: Mac(ROUTER), forwards_inet: true, forwards_inet6: true };
-    let place = |name| IngressKey { interface: Link::named(name).unwrap().index(), vlan: None };
-    classifier.set_ingress(&HashMap::from([(place("in"), station), (place("out"), station)])).unwrap();
+    set_ingress(&mut classifier, false);
     let local = ["198.18.0.254", "198.19.0.254", "2001:db8:1::fe", "2001:db8:2::fe", "198.19.255.255"];
     classifier.set_local_addresses(&local.map(|address| address.parse::<IpAddr>().unwrap()).into()).unwrap();
     classifier
+}
+
+fn set_ingress(classifier: &mut Classifier, leaves_tcp: bool) {
+    let station = IngressSettings { mac: Mac(ROUTER), forwards_inet: true, forwards_inet6: true, leaves_tcp };
+    let place = |name| IngressKey { interface: Link::named(name).unwrap().index(), vlan: None };
+    classifier.set_ingress(&HashMap::from([(place("in"), station), (place("out"), station)])).unwrap();
 }
 
 pub fn open<'a>(interface: &str) -> PacketPort<'a> {
@@ -219,6 +223,34 @@ fn a_packet_socket_classifies_every_frame() {
         for (answer, frame) in cases() {
             answers(&mut classifier, &mut source, &mut port, &mut pool, answer, &frame);
         }
+    });
+}
+
+#[test]
+fn a_packet_socket_leaves_tcp_to_the_kernel_where_it_is_told_to() {
+    in_namespace(|| {
+        routing_kernel();
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let (mut source, mut sink) = (open("source"), open("sink"));
+        let mut classifier = classifier();
+        let options = PacketOptions { filter: Some(classifier.filter().unwrap()), ..Default::default() };
+        let mut port = PacketPort::open(0, "in", options).unwrap();
+        classifier.take_from_kernel(&Link::named("in").unwrap()).unwrap();
+        let segments = [tcp("198.19.0.1", 0x10, 100), tcp6("2001:db8:2::1", 0x10, 100)];
+        for (leaves_tcp, class) in [(true, "tcp_beside_large"), (false, "forward")] {
+            set_ingress(&mut classifier, leaves_tcp);
+            for frame in &segments {
+                answers(&mut classifier, &mut source, &mut port, &mut pool, class, frame);
+            }
+            for (class, frame) in
+                [("forward", udp("198.19.0.1", 64, 18)), ("local", tcp("198.19.0.254", 4, 0))]
+            {
+                answers(&mut classifier, &mut source, &mut port, &mut pool, class, &frame);
+            }
+        }
+        let passed_on = segments.map(|frame| forwarded(&frame, NEXT));
+        assert_eq!(all_arrived(&mut sink, &mut pool, 2), passed_on, "the kernel forwards what is left to it");
     });
 }
 

@@ -99,7 +99,12 @@ impl Router {
         let grace = GraceThread::start().unwrap();
         let memory = Arc::new(classifier.flow_memory().unwrap().unwrap());
         let links = ["in", "out"].map(|name| Link::named(name).unwrap());
-        let station = IngressSettings { mac: Mac(ROUTER), forwards_inet: true, forwards_inet6: true };
+        let station = IngressSettings {
+            mac: Mac(ROUTER),
+            forwards_inet: true,
+            forwards_inet6: true,
+            leaves_tcp: false,
+        };
         let places = links.iter().flat_map(|link| [None, Some(VLAN)].map(|vlan| (link.index(), vlan)));
         let places = places.map(|(interface, vlan)| (IngressKey { interface, vlan }, station));
         classifier.set_ingress(&places.collect::<HashMap<_, _>>()).unwrap();

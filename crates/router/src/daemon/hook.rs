@@ -102,7 +102,7 @@ pub type TakenHooks = BTreeMap<String, Hook>;
 /// Drivers that receive many TCP segments in one frame, because the other end leaves the splitting to hardware that there is
 /// not, or that the host has. With an XDP program they make that end split them, and a router handles each segment alone:
 /// that costs more than XDP saves. A bond is here because what its members do may change.
-const SPLITTING: [&str; 7] = ["veth", "virtio_net", "tun", "vif", "vmxnet3", "hv_netvsc", "bonding"];
+pub const SPLITTING: [&str; 7] = ["veth", "virtio_net", "tun", "vif", "vmxnet3", "hv_netvsc", "bonding"];
 
 /// What is known about an interface.
 struct InterfaceFacts {

@@ -33,6 +33,8 @@ pub(super) struct HopSets {
     groups_changed: bool,
     /// The families in which the packets of several next hops are left to the kernel.
     left: BTreeSet<Family>,
+    /// Whether a group that readers see has several members.
+    has_several: bool,
     /// Routes are left to the kernel for want of a group.
     lacks_group: bool,
     /// The least number of indices of next hops with which a route or neighbour need not be left to the kernel any more.
@@ -404,7 +406,15 @@ impl HopSets {
     pub fn publish_groups(&mut self) {
         if std::mem::take(&mut self.groups_changed) {
             self.groups.publish();
+            let has_several =
+                |set: &StoredSet| set.references > 0 && set.group.is_some() && set.members.len() > 1;
+            self.has_several = self.sets.iter().any(has_several);
         }
+    }
+
+    /// Whether packets of any route may take one of several next hops.
+    pub fn has_several(&self) -> bool {
+        self.has_several
     }
 }
 

@@ -148,6 +148,11 @@ impl Mirror {
         (self.routing.sets_changed, self.view_changed) = (true, true);
     }
 
+    /// Whether packets of any route may take one of several next hops.
+    pub fn has_several_next_hops(&self) -> bool {
+        self.routing.sets.has_several()
+    }
+
     /// Sets the policies of interfaces by name, from the next [`Self::commit`] on. Interfaces that are not named have
     /// the default policy.
     pub fn set_policies(&mut self, policies: BTreeMap<String, InterfacePolicy>) {

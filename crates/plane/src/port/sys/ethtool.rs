@@ -17,6 +17,9 @@ const STRIPS_TAGS: u32 = 1 << 8;
 /// `ETH_FLAG_LRO`: the card merges received frames.
 const MERGES_FRAMES: u32 = 1 << 15;
 
+/// `ETHTOOL_GGRO`: reads whether the kernel merges received frames.
+const GET_GRO: u32 = 0x2b;
+
 /// `ETHTOOL_GDRVINFO`: reads the name of the driver.
 const GET_DRIVER: u32 = 3;
 
@@ -30,7 +33,7 @@ const GET_CHANNELS: u32 = 0x3c;
 /// The type is `repr(C)`, as long as what the kernel reads and writes for its command, and any bytes are a valid value.
 unsafe trait EthtoolCommand {}
 
-// SAFETY: this is `struct ethtool_value`, which `ETHTOOL_GFLAGS` takes: two words.
+// SAFETY: this is `struct ethtool_value`, which `ETHTOOL_GFLAGS` and `ETHTOOL_GGRO` take: two words.
 unsafe impl EthtoolCommand for Flags {}
 // SAFETY: this is `struct ethtool_channels`, which `ETHTOOL_GCHANNELS` takes: nine words.
 unsafe impl EthtoolCommand for Channels {}
@@ -75,6 +78,12 @@ pub fn strips_tags(interface: &str) -> io::Result<bool> {
 /// Whether the card merges received frames (LRO).
 pub fn merges_frames(interface: &str) -> io::Result<bool> {
     has_flag(interface, MERGES_FRAMES)
+}
+
+/// Whether the kernel merges received frames (GRO).
+pub fn runs_gro(interface: &str) -> io::Result<bool> {
+    let gro = run(interface, Flags { command: GET_GRO, answer: 0 })?;
+    Ok(gro.is_some_and(|gro| gro.answer != 0))
 }
 
 fn has_flag(interface: &str, flag: u32) -> io::Result<bool> {

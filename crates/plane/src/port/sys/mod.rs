@@ -17,7 +17,7 @@ mod socket;
 pub(super) mod tun;
 mod xdp_ring;
 
-pub(super) use ethtool::{driver, merges_frames, receive_queues, strips_tags};
+pub(super) use ethtool::{driver, merges_frames, receive_queues, runs_gro, strips_tags};
 pub(super) use kernel_slots::{KernelSlots, SlotMemory};
 pub(super) use packet_ring::{FilledFrame, PacketRing, RingSize};
 pub(super) use send::SendBatch;

@@ -17,6 +17,7 @@ use fullview_plane::report_time::{ReportClock, ReportTime};
 use fullview_plane::verdict::Verdict;
 use fullview_plane::view::View;
 
+use super::large_frames::LargeFrames;
 use super::punt_gate::{GateCounts, PuntGate};
 use super::shared_flows::{SharedFlows, barriers};
 use crate::daemon::error::DaemonError;
@@ -40,6 +41,8 @@ pub struct KernelSplit {
     clock: ReportClock,
     flows: Option<SharedFlows>,
     links: Arc<NotedLinks>,
+    /// `None` with a filter, which gives the kernel no large frames.
+    large_frames: Option<LargeFrames>,
 }
 
 impl KernelSplit {
@@ -71,6 +74,7 @@ impl KernelSplit {
             clock: ReportClock::start(),
             flows,
             links,
+            large_frames: kernel_flows.is_none().then(LargeFrames::default),
         })
     }
 
@@ -121,12 +125,15 @@ impl KernelSplit {
         }
         let is_same_view = self.view.as_ref().is_some_and(|known| Arc::ptr_eq(known, &view));
         let local_changes = Some(mirror.local_changes());
-        if is_same_view && self.local_changes == local_changes {
+        let large_frames = self.large_frames.as_mut();
+        let are_others_large =
+            large_frames.is_some_and(|large| large.follow(mirror.has_several_next_hops(), &self.taken));
+        if is_same_view && self.local_changes == local_changes && !are_others_large {
             return Ok(());
         }
         self.classifier.set_local_addresses(&mirror.local_addresses())?;
         self.local_changes = local_changes;
-        self.classifier.set_ingress(&ingress_settings(mirror, &view))?;
+        self.classifier.set_ingress(&ingress_settings(mirror, &view, self.large_frames.as_ref()))?;
         self.view = Some(view);
         Ok(())
     }
@@ -192,12 +199,17 @@ impl KernelSplit {
 }
 
 /// The interfaces that are up, by where their frames come in.
-fn ingress_settings(mirror: &Mirror, view: &View) -> HashMap<IngressKey, IngressSettings> {
+fn ingress_settings(
+    mirror: &Mirror,
+    view: &View,
+    large: Option<&LargeFrames>,
+) -> HashMap<IngressKey, IngressSettings> {
     let settings = |interface: &Interface| {
         let link = mirror.port_link(interface.port.into()).filter(|_| interface.up)?;
         let key = IngressKey { interface: link.index, vlan: interface.vlan };
         let (forwards_inet, forwards_inet6) = (interface.forwards_inet, interface.forwards_inet6);
-        Some((key, IngressSettings { mac: interface.mac, forwards_inet, forwards_inet6 }))
+        let leaves_tcp = large.is_some_and(|large| large.leaves_tcp(link.index, link.mtu));
+        Some((key, IngressSettings { mac: interface.mac, forwards_inet, forwards_inet6, leaves_tcp }))
     };
     view.parts().interfaces.iter().filter_map(settings).collect()
 }

@@ -15,6 +15,8 @@ mod classified;
 #[cfg(not(feature = "bpf"))]
 mod copied;
 #[cfg(feature = "bpf")]
+mod large_frames;
+#[cfg(feature = "bpf")]
 mod punt_gate;
 #[cfg(feature = "bpf")]
 mod shared_flows;
