@@ -51,6 +51,7 @@ mod kernel_flows;
 mod lab;
 #[cfg(feature = "bpf")]
 mod many_tables;
+mod nftables;
 mod operations;
 mod ospf;
 #[cfg(feature = "bpf")]

@@ -3,7 +3,7 @@
 use fullview_filter::packet::Packet;
 use fullview_filter::packet::protocol::{ICMP, TCP, UDP};
 use fullview_plane::wire::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
-use fullview_plane::wire::ethernet::Frame;
+use fullview_plane::wire::ethernet::{EtherType, Frame};
 use fullview_plane::wire::ipv4::{self, Ipv4Packet};
 use fullview_plane::wire::ipv6::{self, Ipv6Packet};
 
@@ -17,8 +17,14 @@ pub fn udp(from: u16, to: u16) -> Vec<u8> {
 }
 
 pub fn segment(from: u16, to: u16, flags: u8, payload: &[u8]) -> Vec<u8> {
-    let rest = [1, 2, 3, 4, 9, 8, 7, 6, 0x50, flags, 1, 0, 0, 0, 0, 0];
-    [&from.to_be_bytes()[..], &to.to_be_bytes(), &rest, payload].concat()
+    segment_at([from, to], flags, [0x0102_0304, 0x0908_0706], payload)
+}
+
+/// A segment with these sequence and acknowledgement numbers.
+pub fn segment_at([from, to]: [u16; 2], flags: u8, [seq, ack]: [u32; 2], payload: &[u8]) -> Vec<u8> {
+    let numbers = [seq.to_be_bytes(), ack.to_be_bytes()].concat();
+    let rest = [0x50, flags, 0x20, 0, 0, 0, 0, 0];
+    [&from.to_be_bytes()[..], &to.to_be_bytes(), &numbers, &rest, payload].concat()
 }
 
 /// Where the checksum is.
@@ -63,4 +69,15 @@ pub fn inet6([from, to]: [u128; 2], protocol: u8, payload: &[u8]) -> Vec<u8> {
     packet.set_source(from);
     packet.set_destination(to);
     bytes
+}
+
+/// The bytes of an address as `ip` prints it.
+pub fn mac(text: &str) -> Vec<u8> {
+    text.split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
+}
+
+/// The frame with this packet from one interface to another.
+pub fn frame(from: &[u8], to: &[u8], packet: &[u8]) -> Vec<u8> {
+    let ethertype = if packet[0] >> 4 == 4 { EtherType::IPV4 } else { EtherType::IPV6 };
+    [to, from, &ethertype.0.to_be_bytes(), packet].concat()
 }

@@ -5,10 +5,9 @@ use std::net::Ipv6Addr;
 use std::time::Instant;
 
 use fullview_filter::packet::protocol::UDP;
-use fullview_plane::wire::ethernet::EtherType;
 use fullview_testnet::{ANSWER, Node, PacketSocket, eventually};
 
-use crate::raw_packets::{self, parsed, udp};
+use crate::raw_packets::{self, frame, mac, parsed, udp};
 
 /// The left host and the right one.
 const LEFT: u32 = 0x0a00_0102;
@@ -21,10 +20,6 @@ pub struct RawSender {
     socket: PacketSocket,
     router: Vec<u8>,
     own: Vec<u8>,
-}
-
-fn mac(text: &str) -> Vec<u8> {
-    text.split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
 }
 
 impl RawSender {
@@ -45,9 +40,7 @@ impl RawSender {
     }
 
     pub fn send(&mut self, packet: &[u8]) -> io::Result<()> {
-        let ethertype = if packet[0] >> 4 == 4 { EtherType::IPV4 } else { EtherType::IPV6 };
-        let frame = [&self.router[..], &self.own, &ethertype.0.to_be_bytes(), packet].concat();
-        self.socket.send(&frame)
+        self.socket.send(&frame(&self.own, &self.router, packet))
     }
 
     /// Sends a packet, and returns the frames that come back before the answer to a later packet.
