@@ -47,3 +47,17 @@ fn every_packet_judged(set: &Table) -> Value {
     filter.as_table_mut().unwrap().insert("known-flows".into(), 0.into());
     filter
 }
+
+#[test]
+fn every_experiment_has_a_line_in_the_readme() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let files = fs::read_dir(root.join("experiments")).unwrap().map(|file| file.unwrap().path());
+    let names = files.filter(|path| path.is_file()).map(|path| path.file_stem().unwrap().to_owned());
+    for name in names {
+        let quoted = format!("`{}`", name.display());
+        let is_line =
+            |line: &str| line.starts_with("| `") && line.split(" | ").next().unwrap().contains(&quoted);
+        assert!(readme.lines().any(is_line), "README.md has no line for the experiment {quoted}");
+    }
+}
