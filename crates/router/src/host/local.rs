@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::advertisers::RouterAdvertisers;
 use super::error::IcmpErrors;
+use super::group_reports::GroupReports;
 use super::next_hop::NextHopResolver;
 use super::reassembly::{Fragment, FragmentId, Reassembler};
 use super::received::RxFrame;
@@ -22,13 +23,15 @@ pub(super) struct LocalDelivery {
     pub echoes: u64,
     pub responder: NeighborResponder,
     pub advertisers: RouterAdvertisers,
+    pub group_reports: GroupReports,
     pub reassembler: Reassembler,
 }
 
 impl LocalDelivery {
     pub fn new(advertisers: RouterAdvertisers) -> LocalDelivery {
         let (responder, reassembler) = (NeighborResponder::default(), Reassembler::default());
-        LocalDelivery { echoes: 0, responder, advertisers, reassembler }
+        let group_reports = GroupReports::default();
+        LocalDelivery { echoes: 0, responder, advertisers, group_reports, reassembler }
     }
 
     /// Receives a packet that the router may not forward, if it is for the router.

@@ -1,11 +1,12 @@
 //! IPv6 packets to the router itself: extension headers, neighbour discovery, echo requests.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use super::error::{IcmpErrors, Problem};
 use super::error6;
-use super::interfaces::{Interfaces, subnet_router_anycast};
+use super::group_reports;
+use super::interfaces::Interfaces;
 use super::local::LocalDelivery;
 use super::next_hop::NextHopResolver;
 use super::reassembly::{Fragment, FragmentFault, FragmentId};
@@ -120,6 +121,8 @@ impl LocalDelivery {
         let (kind, code) = message.kind().type_and_code();
         if kind == Icmpv6Kind::EchoRequest.type_and_code().0 {
             self.answer_echo6(sender, frame, packet, bytes);
+        } else if kind == group_reports::QUERY {
+            self.receive_query(sender, frame, packet, bytes);
         } else if packet.hop_limit() == ndp::HOP_LIMIT && code == 0 && !frame.reassembled {
             // Fragmented messages of neighbour discovery are ignored (RFC 6980).
             if message.kind() == Icmpv6Kind::RouterSolicitation {
@@ -127,6 +130,22 @@ impl LocalDelivery {
             }
             self.responder.receive_ndp(sender, frame, packet, bytes);
         }
+    }
+
+    /// Receives a query about groups, which routers of the link alone send (RFC 3810, section 6.2).
+    fn receive_query<R: NextHopResolver>(
+        &mut self,
+        sender: &mut PacketSender<'_, R>,
+        frame: RxFrame<'_>,
+        packet: &Ipv6Packet<&[u8]>,
+        message: &[u8],
+    ) {
+        let is_of_link = Ipv6Addr::from(packet.source()).is_unicast_link_local()
+            && packet.hop_limit() == group_reports::HOP_LIMIT
+            && packet.next_header() == kind::HOP_BY_HOP;
+        let interface = sender.ip.interfaces.get(frame.interface).filter(|_| is_of_link);
+        let Some(interface) = interface.filter(|_| !frame.reassembled) else { return };
+        self.group_reports.receive_query(sender.now, (frame.interface, interface), message);
     }
 
     fn answer_echo6<R: NextHopResolver>(
@@ -158,17 +177,11 @@ fn echo_reply(request: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Whether the router is a member of a group: all nodes, all routers, and the solicited-node groups of its own addresses
-/// and of its networks' anycast addresses.
+/// Whether the router is a member of a group.
 fn is_member(interfaces: &Interfaces, interface: u16, group: Ipv6Addr) -> bool {
     let group = group.to_bits();
-    let is_group_of = |ip: Ipv6Addr| ndp::solicited_node(ip.to_bits()) == group;
-    let mut own = interfaces.get(interface).into_iter().flat_map(|interface| &interface.addresses);
-    [ndp::ALL_NODES, ndp::ALL_ROUTERS].contains(&group)
-        || own.any(|own| match own.ip {
-            IpAddr::V6(ip) => is_group_of(ip) || is_group_of(subnet_router_anycast(ip, own.len)),
-            IpAddr::V4(_) => false,
-        })
+    let mut groups = interfaces.get(interface).into_iter().flat_map(group_reports::groups);
+    group == ndp::ALL_NODES || groups.any(|of| of == group)
 }
 
 fn action(packet: &Ipv6Packet<&[u8]>, header: ChainedHeader<'_>) -> HeaderAction {

@@ -47,7 +47,7 @@ impl HostStack<ViewResolver> {
         self.ip.resolver.follow(view, actions);
         self.lose_neighbors(now, &before.up_unlike_in(&self.ip.interfaces), out);
         self.restore_static_neighbors(now, &self.ip.interfaces.up_unlike_in(&before));
-        self.announce_new(&before, out);
+        self.announce_new(now, &before, out);
     }
 
     /// Reports the neighbours on these links as lost, and removes those that were learned.
@@ -71,14 +71,18 @@ impl HostStack<ViewResolver> {
         }
     }
 
-    fn announce_new(&self, before: &Interfaces, out: &mut Output) {
+    /// Announces new addresses. Their groups are reported by the next [`HostStack::tick`].
+    fn announce_new(&mut self, now: Duration, before: &Interfaces, out: &mut Output) {
         for (number, interface) in self.ip.interfaces.iter().filter(|(_, interface)| interface.up) {
             let had: &[InterfaceAddress] = match before.get(number) {
                 Some(interface) if interface.up => &interface.addresses,
                 _ => &[],
             };
             let new = interface.addresses.iter().filter(|own| !had.contains(own));
-            new.for_each(|own| announce(interface, own.ip, out));
+            new.clone().for_each(|own| announce(interface, own.ip, out));
+            if new.clone().any(|own| own.ip.is_ipv6()) {
+                self.handlers.local.group_reports.begin(now, number, interface);
+            }
         }
     }
 

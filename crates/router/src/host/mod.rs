@@ -21,7 +21,7 @@
 //! | state | `conflict`, `reassembly`, `interfaces`, `source`, `neighbor`, `next_hop`, `received`, `ip_layer` |
 //! | sending | `discovery`, `solicitation`, `announcement`, `sender`, `resolution` |
 //! | ICMP errors | `error`, `error6`, `redirect`, `reject`, `unresolved` |
-//! | protocols | `responder`, `arp`, `ndp`, `advertisers`, `local`, `local6`, `transit`, `transit6` |
+//! | protocols | `responder`, `arp`, `ndp`, `advertisers`, `group_reports`, `local`, `local6`, `transit`, `transit6` |
 //! | next hops | `config`, `route_tables`, `view_resolver` |
 //! | the stack | `counters`, `dispatch`, `tx_queue`, `packet_class`, `channel`, `stack`, `setup`, `mirrored` |
 //! | drivers | `router`, `local_host` |
@@ -39,6 +39,7 @@ mod error;
 mod error6;
 mod fragment;
 mod fragment6;
+mod group_reports;
 mod interfaces;
 mod ip_layer;
 mod limit;

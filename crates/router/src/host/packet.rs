@@ -43,12 +43,16 @@ pub(super) fn whole_inet(addresses: (Ipv4Addr, Ipv4Addr), protocol: u8, payload:
 }
 
 /// Fills in an ICMPv6 message's checksum, and puts the message into a packet.
-pub(super) fn icmpv6(addresses: (Ipv6Addr, Ipv6Addr), traffic_class: u8, mut message: Vec<u8>) -> Vec<u8> {
+pub(super) fn icmpv6(addresses: (Ipv6Addr, Ipv6Addr), traffic_class: u8, message: Vec<u8>) -> Vec<u8> {
+    inet6(addresses, ipv4::protocol::ICMPV6, traffic_class, &with_checksum6(addresses, message))
+}
+
+/// Fills in an ICMPv6 message's checksum.
+pub(super) fn with_checksum6(addresses: (Ipv6Addr, Ipv6Addr), mut message: Vec<u8>) -> Vec<u8> {
     let (source, destination) = (addresses.0.to_bits(), addresses.1.to_bits());
-    let protocol = ipv4::protocol::ICMPV6;
-    let pseudo = pseudo_ipv6(source, destination, protocol, message.len() as u32);
+    let pseudo = pseudo_ipv6(source, destination, ipv4::protocol::ICMPV6, message.len() as u32);
     Icmpv6Message::new_unchecked(&mut message[..]).fill_checksum(pseudo);
-    inet6(addresses, protocol, traffic_class, &message)
+    message
 }
 
 /// An IPv6 packet.

@@ -99,10 +99,12 @@ impl<R: NextHopResolver> HostStack<R> {
         redirect::redirect(&mut self.handlers.errors, sender, candidate);
     }
 
-    /// Does the work that is due: solicits neighbours again or gives them up, and sends router advertisements.
+    /// Does the work that is due: solicits neighbours again or gives them up, and sends router advertisements and reports of
+    /// groups.
     pub fn tick(&mut self, now: Duration, out: &mut Output) {
         self.ip.resolver.tick(now);
         self.handlers.local.advertisers.tick(now, &self.ip.interfaces, out);
+        self.handlers.local.group_reports.tick(now, &self.ip.interfaces, out);
         let sender = &mut PacketSender { now, ip: &mut self.ip, out };
         while let Some(timeout) = sender.ip.neighbors.next_timeout(now) {
             match timeout {
@@ -119,8 +121,9 @@ impl<R: NextHopResolver> HostStack<R> {
     /// When [`HostStack::tick`] has work to do.
     pub fn next_deadline(&self) -> Option<Duration> {
         let neighbors = self.ip.neighbors.next_deadline().into_iter();
-        let advertisers = self.handlers.local.advertisers.next_deadline();
-        neighbors.chain(self.ip.resolver.next_deadline()).chain(advertisers).min()
+        let LocalDelivery { advertisers, group_reports, .. } = &self.handlers.local;
+        let periodic = advertisers.next_deadline().into_iter().chain(group_reports.next_deadline());
+        neighbors.chain(self.ip.resolver.next_deadline()).chain(periodic).min()
     }
 
     fn receive(

@@ -248,6 +248,22 @@ fn a_neighbour_that_makes_room_for_another_is_lost() {
     assert_eq!(host.take_neighbor_changes(), changes);
 }
 
+#[test]
+fn the_groups_of_new_addresses_are_reported_twice() {
+    let (mut host, _) = host(&["192.0.2.1", "2001:db8::1"]);
+    assert_eq!(host.next_deadline(), Some(Duration::ZERO));
+    let mut reports = |millis| {
+        let mut output = Output::default();
+        host.tick(Duration::from_millis(millis), &mut output);
+        output.frames.len()
+    };
+    assert_eq!([0, 1, 1000, 5000].map(&mut reports), [1, 0, 1, 0]);
+    host.follow(NOW, view(&["192.0.2.1", "192.0.2.2", "2001:db8::1"]), actions(), &mut Output::default());
+    assert_eq!(host.next_deadline(), None, "no group is new");
+    host.follow(NOW, view(&["2001:db8::1", "2001:db8::2"]), actions(), &mut Output::default());
+    assert_eq!(host.next_deadline(), Some(NOW));
+}
+
 fn neighbor(host: u8) -> NeighborId {
     NeighborId { interface: 0, ip: [192, 0, 2, host].into() }
 }

@@ -7,6 +7,7 @@
 mod bounds;
 mod channel;
 mod config;
+mod groups;
 mod replies;
 mod support;
 mod worker;
