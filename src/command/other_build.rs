@@ -1,6 +1,6 @@
 //! The other build of a comparison: a program that exists, or a commit of this repository that is built.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -34,10 +34,14 @@ struct Commit {
     name: String,
 }
 
-/// A program that can be started. What was made for it is removed with this value, unless the user keeps it.
+/// A program that can be started. What this run made for it is removed with this value, unless the user keeps it or another run
+/// uses it.
 pub struct OtherBuild {
     path: PathBuf,
-    made: bool,
+    /// What this run locks to remove the program; nothing if it stays.
+    removal_lock: Option<PathBuf>,
+    /// The program, locked for as long as it is used; nothing if the user gave it.
+    in_use: Option<File>,
 }
 
 impl OtherBuild {
@@ -59,9 +63,16 @@ impl OtherBuild {
     /// Builds it if it is a commit.
     pub fn make(found: &Found, keep: bool) -> anyhow::Result<Self> {
         match &found.source {
-            Source::Program(path) => Ok(Self { path: path.clone(), made: false }),
-            Source::Commit(commit) => commit.program(keep).map(|path| Self { path, made: !keep }),
+            Source::Program(path) => Ok(Self { path: path.clone(), removal_lock: None, in_use: None }),
+            Source::Commit(commit) => commit.program(keep),
         }
+    }
+
+    /// Locks a program that nothing removes meanwhile.
+    fn used(path: PathBuf, removal_lock: Option<PathBuf>) -> io::Result<Self> {
+        let in_use = File::open(&path)?;
+        in_use.lock_shared()?;
+        Ok(Self { path, removal_lock, in_use: Some(in_use) })
     }
 
     /// Where the program is, while this value lives.
@@ -72,11 +83,26 @@ impl OtherBuild {
 
 impl Drop for OtherBuild {
     fn drop(&mut self) {
-        if self.made {
+        let (Some(in_use), Some(path)) = (&self.in_use, &self.removal_lock) else { return };
+        let Ok(_alone) = lock(path) else { return };
+        if in_use.try_lock().is_ok() {
             // It stays where no further run is disturbed by it.
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Waits until no other run builds or removes the programs of a commit; none does so while the file is open.
+fn lock(path: &Path) -> io::Result<File> {
+    let file = File::options().create(true).append(true).open(path)?;
+    if file.try_lock().is_err() {
+        log::line(&format!(
+            "another run has {}: this one waits until it has built its program",
+            path.display()
+        ));
+        file.lock()?;
+    }
+    Ok(file)
 }
 
 impl Commit {
@@ -102,18 +128,22 @@ impl Commit {
     }
 
     /// The program of this commit, built unless an earlier run kept it.
-    fn program(&self, keep: bool) -> anyhow::Result<PathBuf> {
+    fn program(&self, keep: bool) -> anyhow::Result<OtherBuild> {
         let folder = self.root.join(FOLDER);
         let program = folder.join(format!("fullview-{}{}", self.short(), suffix()));
-        if program.exists() {
-            log::line(&format!("{} was kept from an earlier run", program.display()));
-            return Ok(program);
-        }
+        let of_program = || program.display().to_string();
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        let lock_path = folder.join(format!("{}.lock", self.short()));
+        let _alone = lock(&lock_path).with_context(|| lock_path.display().to_string())?;
+        if program.exists() {
+            log::line(&format!("{} was kept from an earlier run, or another one uses it", program.display()));
+            return OtherBuild::used(program.clone(), None).with_context(of_program);
+        }
         let worktree = Worktree::add(self, folder.join(self.short()), keep)?;
         let built = build(&worktree.path, &folder.join("build"))?;
-        copy_whole(&built, &program).with_context(|| program.display().to_string())?;
-        Ok(program)
+        copy_whole(&built, &program)
+            .and_then(|()| OtherBuild::used(program.clone(), (!keep).then_some(lock_path)))
+            .with_context(of_program)
     }
 }
 
@@ -121,7 +151,7 @@ impl Commit {
 fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
     let partial = to.with_added_extension("partial");
     let copied = fs::copy(from, &partial)
-        .and_then(|_| fs::File::open(&partial)?.sync_all())
+        .and_then(|_| File::open(&partial)?.sync_all())
         .and_then(|()| fs::rename(&partial, to));
     if copied.is_err() {
         // If this fails too, a partial file stays that nothing reads.
@@ -216,8 +246,7 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::copy_whole;
-    use std::fs;
+    use super::*;
 
     /// The device has no space for the copy, of which a part is written.
     #[test]
@@ -230,5 +259,41 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "only the program that was built");
         copy_whole(&from, &to).unwrap();
         assert_eq!(fs::read(&to).unwrap(), b"a program");
+    }
+
+    /// A commit whose program is there already.
+    fn commit_with_program(root: &Path) -> Found {
+        let name = "0123456789abcdef0123456789abcdef01234567".to_owned();
+        let commit = Commit { root: root.into(), name };
+        fs::create_dir_all(root.join(FOLDER)).unwrap();
+        fs::write(program_in(root), "a program").unwrap();
+        Found { label: "a commit".into(), slug: "a-commit".into(), source: Source::Commit(commit) }
+    }
+
+    fn program_in(root: &Path) -> PathBuf {
+        root.join(FOLDER).join(format!("fullview-0123456789ab{}", suffix()))
+    }
+
+    #[test]
+    fn a_program_that_was_kept_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let found = commit_with_program(dir.path());
+        let other = OtherBuild::make(&found, false).unwrap();
+        assert_eq!(other.path(), program_in(dir.path()));
+        drop(other);
+        assert!(program_in(dir.path()).exists());
+    }
+
+    #[test]
+    fn a_program_that_another_run_uses_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let found = commit_with_program(dir.path());
+        let lock_path = dir.path().join("lock");
+        let made = || OtherBuild::used(program_in(dir.path()), Some(lock_path.clone())).unwrap();
+        let (first, second) = (made(), OtherBuild::make(&found, false).unwrap());
+        drop(first);
+        assert!(second.path().exists());
+        drop((second, made()));
+        assert!(!program_in(dir.path()).exists());
     }
 }
