@@ -2,6 +2,8 @@
 #![cfg(feature = "bpf")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // also in helpers: a test fails by panicking
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -36,17 +38,17 @@ label = "the XDP engine"
 set.veth = { engine = "xdp", options = ["--quiet"] }
 "#;
 
-fn bench(folder: &Path, text: &str, path: Option<&str>) -> Child {
+fn bench(folder: &Path, text: &str, path: Option<&str>, more: &[&str]) -> Child {
     std::fs::write(folder.join("short.toml"), text).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_fullview"));
-    command.args(["bench", "short.toml", "--out", "out"]).current_dir(folder);
+    command.args(["bench", "short.toml", "--out", "out"]).args(more).current_dir(folder);
     command.envs(path.map(|path| ("PATH", path)));
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 fn refused(text: &str, path: Option<&str>) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let Output { status, stderr, .. } = bench(folder.path(), text, path).wait_with_output().unwrap();
+    let Output { status, stderr, .. } = bench(folder.path(), text, path, &[]).wait_with_output().unwrap();
     assert_eq!(status.code(), Some(2));
     String::from_utf8(stderr).unwrap()
 }
@@ -63,7 +65,7 @@ fn real_clients_measure_the_kernel_and_an_engine_in_units_of_their_own() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let child = bench(folder.path(), SHORT, None);
+    let child = bench(folder.path(), SHORT, None, &[]);
     let process = child.id();
     let done = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -114,4 +116,47 @@ fn settings_that_cannot_be_measured_are_refused() {
         let said = refused(&SHORT.replacen(of, instead, 1), None);
         assert!(said.contains(words), "{instead}: {said}");
     }
+}
+
+/// One family, against another program.
+fn against(folder: &Path, other: &Path) -> Output {
+    let families = &SHORT[SHORT.find("families").unwrap()..SHORT.find("runs").unwrap()];
+    let text = SHORT.replace(families, "families = [{ name = \"inet.http\", title = \"HTTP\" }]\n");
+    bench(folder, &text, None, &["--against", other.to_str().unwrap()]).wait_with_output().unwrap()
+}
+
+/// The program that measures decides how long each slice is.
+#[test]
+fn two_builds_take_turns_between_clients() {
+    if !may_run(&["ip", "ethtool", "curl"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let Output { status, stderr, .. } = against(folder.path(), Path::new(env!("CARGO_BIN_EXE_fullview")));
+    let said = String::from_utf8_lossy(&stderr);
+    assert!(matches!(status.code(), Some(0 | 3)), "{said}");
+    let report = std::fs::read_to_string(folder.path().join("out/report.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    for variant in ["kernel-before", "kernel-after", "xdp-before", "xdp-after"] {
+        let received = &cell(&report, variant, "inet.http")["counters"]["received"];
+        assert!(received.as_f64().unwrap() > 100.0, "{variant}: {received}\n{said}");
+    }
+}
+
+#[test]
+fn a_build_that_serves_no_slices_between_clients_is_refused() {
+    if !has_programs(&["ethtool", "curl"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let older = folder.path().join("older.sh");
+    let debug = cfg!(debug_assertions);
+    let hello = format!(r#"{{"hello":{{"protocol":1,"version":"0.0.9","debug":{debug},"features":[]}}}}"#);
+    std::fs::write(&older, format!("#!/bin/sh\necho '{hello}'; cat\n")).unwrap();
+    std::fs::set_permissions(&older, Permissions::from_mode(0o755)).unwrap();
+    let Output { status, stderr, .. } = against(folder.path(), &older);
+    let said = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(2), "{said}");
+    assert!(said.contains("older than the first that serves slices of kind \"veth\""), "{said}");
+    assert!(!folder.path().join("out").exists(), "nothing is measured");
 }

@@ -28,7 +28,7 @@ pub fn run(args: &BenchArgs, mut experiment: Experiment<Settings>, other: &str) 
     let stop = campaign::stop_on_signal()?;
     let Some(before) = built(&found, args, &stop)? else { return Ok(Exit::Interrupted) };
     let this = std::env::current_exe().context("the path of this program is not known")?;
-    let [before_program, after] = [program(before.path())?, program(&this)?];
+    let [before_program, after] = [program(before.path(), &experiment)?, program(&this, &experiment)?];
     let differences = differences(before_program.build(), after.build())?;
     let label = format!("{} ({})", found.label, before.path().display());
     conditions.extend(builds(&label, [before_program.build(), after.build()]));
@@ -60,10 +60,12 @@ fn built(found: &Found, args: &BenchArgs, stop: &AtomicBool) -> anyhow::Result<O
     }
 }
 
-fn program(path: &Path) -> anyhow::Result<Program> {
-    Program::at(path).map_err(|error| match error.is_bad_input() {
-        true => BadInput(error.to_string()).into(),
-        false => error.into(),
+fn program(path: &Path, experiment: &Experiment<Settings>) -> anyhow::Result<Program> {
+    Program::at(path).and_then(|program| program.serving(experiment)).map_err(|error| {
+        match error.is_bad_input() {
+            true => BadInput(error.to_string()).into(),
+            false => error.into(),
+        }
     })
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::protocol::PROTOCOL;
+use crate::settings::Kind;
 
 /// Why a program cannot serve slices, or stopped serving them.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +19,9 @@ pub enum ServedError {
     TooOld { program: PathBuf },
     #[error("{}: this build serves version {served} of the protocol, and this program asks by version {PROTOCOL}: compare builds that are nearer to each other", program.display())]
     OtherProtocol { program: PathBuf, served: u32 },
+    #[error("{}: this build is older than the first that serves slices of kind \"{kind}\": choose a later commit, or measure in a \
+             checkout of each commit without --against, and compare the two results folders by `fullview compare`", program.display())]
+    OlderThanKind { program: PathBuf, kind: Kind },
     #[error("{}: the program was replaced by another build while the campaign ran: begin again", program.display())]
     Replaced { program: PathBuf },
     #[error("{}: does not answer for {} s", program.display(), after.as_secs())]
@@ -35,7 +39,10 @@ pub enum ServedError {
 impl ServedError {
     /// Whether the user gave a program that cannot be used.
     pub fn is_bad_input(&self) -> bool {
-        use ServedError::{NotFullview, OtherProtocol, Start, TooOld};
-        matches!(self, Start { .. } | NotFullview { .. } | TooOld { .. } | OtherProtocol { .. })
+        use ServedError::{NotFullview, OlderThanKind, OtherProtocol, Start, TooOld};
+        matches!(
+            self,
+            Start { .. } | NotFullview { .. } | TooOld { .. } | OtherProtocol { .. } | OlderThanKind { .. }
+        )
     }
 }

@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use fullview_lab::Experiment;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::error::ServedError;
 use super::protocol::{Hello, PROTOCOL, Reply, Request, ServedBuild, ServedFailure};
+use crate::settings::{Kind, Settings};
+use crate::subject::measures;
 
 /// The command of the program that serves.
 pub const COMMAND: &str = "serve-slices";
@@ -31,24 +34,35 @@ const LOG_SHOWN: u64 = 2_000;
 #[derive(Debug, Clone)]
 pub struct Program {
     path: PathBuf,
-    build: ServedBuild,
+    hello: Hello,
 }
 
 impl Program {
     /// Starts the program once, to find out whether it serves and which build it is.
     pub fn at(path: &Path) -> Result<Self, ServedError> {
-        let (_, build) = ServedProcess::spawn(path)?;
-        Ok(Self { path: path.into(), build })
+        let (_, hello) = ServedProcess::spawn(path)?;
+        Ok(Self { path: path.into(), hello })
+    }
+
+    /// Refuses a build that serves no slices of the kind of an experiment.
+    pub fn serving(self, experiment: &Experiment<Settings>) -> Result<Self, ServedError> {
+        let kind = [Kind::Veth, Kind::Testbed].into_iter().find(|kind| measures(experiment, *kind));
+        match kind {
+            Some(kind) if !self.hello.given_lengths => {
+                Err(ServedError::OlderThanKind { program: self.path, kind })
+            }
+            _ => Ok(self),
+        }
     }
 
     /// Which build it is.
     pub fn build(&self) -> &ServedBuild {
-        &self.build
+        &self.hello.build
     }
 
     pub(super) fn start(&self) -> Result<ServedProcess, ServedError> {
-        let (process, build) = ServedProcess::spawn(&self.path)?;
-        let same = build == self.build;
+        let (process, hello) = ServedProcess::spawn(&self.path)?;
+        let same = hello == self.hello;
         if same { Ok(process) } else { Err(ServedError::Replaced { program: self.path.clone() }) }
     }
 }
@@ -66,14 +80,13 @@ pub struct ServedProcess {
 }
 
 impl ServedProcess {
-    fn spawn(program: &Path) -> Result<(Self, ServedBuild), ServedError> {
+    fn spawn(program: &Path) -> Result<(Self, Hello), ServedError> {
         let mut process =
             Self::run(program).map_err(|error| ServedError::Start { program: program.into(), error })?;
-        match process.hello()? {
-            Hello { protocol: PROTOCOL, build } => Ok((process, build)),
-            Hello { protocol: served, .. } => {
-                Err(ServedError::OtherProtocol { program: program.into(), served })
-            }
+        let hello = process.hello()?;
+        match hello.protocol {
+            PROTOCOL => Ok((process, hello)),
+            served => Err(ServedError::OtherProtocol { program: program.into(), served }),
         }
     }
 

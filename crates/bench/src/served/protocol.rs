@@ -43,6 +43,10 @@ pub enum Reply {
 pub struct Hello {
     /// The `PROTOCOL` of the server.
     pub protocol: u32,
+    /// Whether it serves kinds that leave the length of their slices to the user, `veth` and `testbed`; absent from older
+    /// builds, which do not.
+    #[serde(default)]
+    pub given_lengths: bool,
     #[serde(flatten)]
     pub build: ServedBuild,
 }
@@ -153,7 +157,7 @@ impl Hello {
         let features = cfg!(feature = "bpf").then(|| "bpf".to_owned()).into_iter().collect();
         let instructions = Some(instructions());
         let build = ServedBuild { version, rustc, commit, program, debug, features, instructions };
-        Self { protocol: PROTOCOL, build }
+        Self { protocol: PROTOCOL, given_lengths: true, build }
     }
 }
 

@@ -113,7 +113,8 @@ fn bench(asked: &PanelRequest, members: &[Settings]) -> Result<RouterBench, Benc
         "title": "served slices",
         "seed": asked.campaign_seed,
         "families": [asked.family],
-        "window": { "warmup_s": 0.0, "measure_s": 1.0 },
+        // The requests set the length of each slice. Some kinds refuse an experiment that does not.
+        "window": { "warmup_s": 0.0, "measure_s": 1.0, "slice_ms": 1.0 },
         "variants": members.iter().enumerate().map(variant).collect::<Vec<_>>(),
     });
     let experiment: Experiment<Settings> =
