@@ -26,7 +26,7 @@ struct Attachment {
 }
 
 /// Why the program is not attached to an interface.
-struct Refusal {
+struct AttachRefusal {
     error: EngineError,
     retry: Retry,
 }
@@ -35,7 +35,7 @@ struct Refusal {
 #[derive(Default)]
 pub struct Attachments {
     attached: BTreeMap<LinkIndex, Attachment>,
-    refused: BTreeMap<LinkIndex, Refusal>,
+    refused: BTreeMap<LinkIndex, AttachRefusal>,
 }
 
 impl Attachment {
@@ -94,7 +94,7 @@ impl Attachments {
             Err(error) => {
                 let line = refused(name, &error);
                 let retry = self.refused.remove(&index).map(|refusal| refusal.retry).unwrap_or_default();
-                let refusal = self.refused.entry(index).or_insert(Refusal { error, retry });
+                let refusal = self.refused.entry(index).or_insert(AttachRefusal { error, retry });
                 refusal.retry.fail(now).then_some(line)
             }
         }
