@@ -2,8 +2,10 @@ use fullview_filter::address::{Address, Family};
 use fullview_filter::interfaces::{FilterInterface, Interfaces};
 use fullview_filter::ipfw::{IpfwConfig, missing_nats};
 use fullview_filter::packet::protocol::tcp::{ACK, FIN, SYN};
-use fullview_filter::packet::protocol::{TCP, UDP};
-use fullview_filter::packet::{Direction, Fragment, Packet, Pass, TcpSegment, Transport};
+use fullview_filter::packet::protocol::{ICMP, TCP, UDP};
+use fullview_filter::packet::{
+    Direction, Fragment, IcmpMessage, Packet, Pass, Quoted, TcpSegment, Transport,
+};
 use fullview_filter::rule::Side;
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::{FilterWorker, WorkerLimits};
@@ -79,6 +81,33 @@ fn a_kept_state_serves_both_passes_and_both_directions() {
         Verdict::Drop(DropReason::Rule),
         "a UDP state lives ten seconds"
     );
+}
+
+/// Unlike those of pf, and of ipfw's `nat`.
+#[test]
+fn a_kept_state_passes_no_error_about_its_packets() {
+    let script = "add check-state\nadd allow udp from any to any out keep-state\n";
+    let mut firewall = Firewall::new(script);
+    let request = packet(Direction::Out, 1, (INSIDE, 9), (OUTSIDE, 53));
+    assert_eq!(firewall.check(request).by, DecidedBy::NewState);
+    let message = IcmpMessage { kind: 3, code: 3, id: 0, is_query: false };
+    let quoted = Quoted {
+        source: INSIDE,
+        destination: OUTSIDE,
+        source_port: 9,
+        destination_port: 53,
+        protocol: UDP,
+        seq: 0,
+    };
+    let error = Packet {
+        protocol: ICMP,
+        transport: Transport::Icmp(message),
+        quoted: Some(quoted),
+        ..packet(Direction::In, 1, (OUTSIDE, 0), (INSIDE, 0))
+    };
+    assert_eq!(firewall.check(error).verdict, Verdict::Drop(DropReason::Rule));
+    firewall.reload(&format!("{script}add allow icmp from any to any icmptypes 3,11\n"));
+    assert_eq!(firewall.check(error).verdict, Verdict::Pass);
 }
 
 #[test]
