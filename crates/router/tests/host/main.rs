@@ -2,7 +2,7 @@
 //! compared with those of the Linux kernel in the program's `tests/oracle`.
 
 // A helper of a test fails by panicking, as the test itself does.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod bounds;
 mod channel;
