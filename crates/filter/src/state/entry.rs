@@ -239,12 +239,6 @@ impl HotState {
         self.flags & TRACKING == SLOPPY
     }
 
-    /// Whether each end counts by its own segments, whose sequence numbers may be any.
-    #[inline(always)]
-    pub(super) fn needs_both_ends(&self) -> bool {
-        self.flags & TRACKING == BOTH_ENDS
-    }
-
     /// Whether the scales of the windows are unknown.
     #[inline(always)]
     pub(super) fn is_midstream(&self) -> bool {

@@ -352,17 +352,18 @@ impl StateTable {
         cold.bytes = cold.bytes.wrapping_sub(u64::from(length));
     }
 
-    /// Whether a further packet of this direction would change nothing but the state's time and counters.
+    /// Whether a further packet of this direction would change nothing but the state's time and counters, and no packet of another
+    /// flow ends the state.
     pub(crate) fn is_steady(&self, id: u32, forward: bool) -> bool {
         let (hot, from) = (&self.hot[id as usize], usize::from(!forward));
         let phases = hot.phases();
         hot.is_used()
+            && !hot.gives_way()
             && phases[from] != Phase::Silent
             && match phases[from ^ 1] {
                 Phase::Opened => false,
                 // A plain segment may be what such an end waits for.
-                Phase::Closing => hot.protocol != TCP,
-                Phase::Silent => hot.protocol != TCP || hot.needs_both_ends(),
+                Phase::Silent | Phase::Closing => hot.protocol != TCP,
                 _ => true,
             }
     }

@@ -61,9 +61,9 @@ fn one_end_alone_keeps_a_mapping_of_nat_for_five_minutes() {
     }
 }
 
-/// The packets of the other direction may take another way.
+/// A packet of another flow may end its state, in a full table.
 #[test]
-fn a_flow_of_one_end_alone_needs_no_rules_until_the_other_one_answers() {
+fn a_flow_of_one_end_alone_meets_the_rules_until_both_ends_have_answered() {
     let mut firewall = after(STATEFUL, &[segment(Direction::Out, SYN), segment(Direction::Out, ACK)]);
     let mut known = |direction, flags| {
         let both = [Direction::In, Direction::Out].map(|pass| {
@@ -80,7 +80,8 @@ fn a_flow_of_one_end_alone_needs_no_rules_until_the_other_one_answers() {
         });
         may_learn_flow(&firewall.worker, &both[1], 0, &traces[0])
     };
-    assert!(known(Direction::Out, ACK));
+    assert!(!known(Direction::Out, ACK));
     assert!(!known(Direction::In, SYN | ACK), "a segment that is not plain");
+    assert!(!known(Direction::In, ACK), "the other end has not acknowledged it");
     assert!(known(Direction::Out, ACK) && known(Direction::In, ACK));
 }
