@@ -69,7 +69,9 @@ impl GroupReports {
 
     /// Has a query answered within the time that it gives.
     pub fn receive_query(&mut self, now: Duration, (number, interface): (u16, &Interface), message: &[u8]) {
-        let Some(query) = Query::parse(message).filter(|query| query.is_about(interface)) else { return };
+        let Some(query) = GroupQuery::parse(message).filter(|query| query.is_about(interface)) else {
+            return;
+        };
         let due = now + random_delay(now, interface, query.most);
         let is_same =
             |pending: &&mut PendingReport| (pending.interface, pending.kind) == (number, query.answer);
@@ -89,7 +91,7 @@ impl GroupReports {
 }
 
 /// What a querier asks.
-struct Query {
+struct GroupQuery {
     answer: ReportKind,
     /// The longest time until the answer.
     most: Duration,
@@ -97,8 +99,8 @@ struct Query {
     group: u128,
 }
 
-impl Query {
-    fn parse(message: &[u8]) -> Option<Query> {
+impl GroupQuery {
+    fn parse(message: &[u8]) -> Option<GroupQuery> {
         let code = u16::from_be_bytes(message.get(4..6)?.try_into().ok()?);
         let group = u128::from_be_bytes(message.get(8..24)?.try_into().ok()?);
         let (answer, millis) = match message.len() {
@@ -106,7 +108,7 @@ impl Query {
             len if len >= QUERY_2_LEN => (ReportKind::Current, decoded(code)),
             _ => return None,
         };
-        Some(Query { answer, most: Duration::from_millis(millis), group })
+        Some(GroupQuery { answer, most: Duration::from_millis(millis), group })
     }
 
     fn is_about(&self, interface: &Interface) -> bool {
