@@ -404,7 +404,7 @@ fn rules_whose_interface_has_no_address_any_more_are_tried_once() {
     if !may_run(&PROGRAMS) {
         return;
     }
-    let lab = FilterLab::new("pf", "pass in on eth1 from eth1:network to any keep state\n");
+    let lab = FilterLab::new("pf", "pass in on eth1 inet from eth1:network to any keep state\n");
     let mut program = lab.start();
     program.wait_for("control: ");
     lab.lab.router.ip("addr del 10.0.1.1/24 dev eth1");
