@@ -88,9 +88,7 @@ impl Peers {
     ) -> Result<PeerLookups, BenchError> {
         let Plan { processes, of_members } = Plan::of::<A>(streams)?;
         let mut running = Vec::new();
-        if let Some(first) = streams.first().filter(|_| !processes.is_empty()) {
-            let keys = inputs.keys::<A>(&first.settings, seed)?;
-            let files = Rc::new(files(inputs, first, &*keys)?);
+        if let Some(files) = looked_up::<A>(inputs, streams, seed)? {
             let place = PeerPlace { core: self.cores.pin_one()?, ..PeerPlace::default() };
             for PlannedProcess { program, names } in processes {
                 let process = Process::start(program, &names, Rc::clone(&files), place)?;
@@ -235,6 +233,19 @@ fn files<A: BenchFamily>(
     Ok(PeerFiles::new(A::rib(&table), &stream.stream, keys).map_err(PeerError::Files)?)
 }
 
+/// The folder with the table and the keys that all peers among these members share. Our own algorithms may have others.
+fn looked_up<A: BenchFamily>(
+    inputs: &mut Inputs,
+    streams: &[FamilyStream],
+    seed: u64,
+) -> Result<Option<Rc<PeerFiles>>, BenchError> {
+    let Some(stream) = streams.iter().find(|stream| stream.settings.lookup.peer.is_some()) else {
+        return Ok(None);
+    };
+    let keys = inputs.keys::<A>(&stream.settings, seed)?;
+    Ok(Some(Rc::new(files(inputs, stream, &keys)?)))
+}
+
 fn contestant<A: BenchFamily>(
     process: &Rc<RefCell<Process>>,
     stream: &FamilyStream,
@@ -282,5 +293,22 @@ mod tests {
         assert_eq!(of_members, [Some(0), None, Some(0), Some(1), Some(2), Some(3)]);
         let names: Vec<String> = processes.iter().map(|process| process.names.join(",")).collect();
         assert_eq!(names, ["fib:32,lpm:32", "bart:1", "fib:32", "fib:32"]);
+    }
+
+    /// Members come in a random order.
+    #[test]
+    fn peers_get_the_table_and_keys_of_a_peer_whichever_member_is_first() {
+        let mut own = looked_up_by(None);
+        own.settings.table.source = Some("two-routes".into());
+        own.settings.lookup.keys = Some(7);
+        let mut peer = looked_up_by(Some(["go.sh", "bart:1"]));
+        (peer.settings.table.inet, peer.settings.table.inet6) = (Some(300), Some(20));
+        (peer.settings.traffic.flows, peer.settings.lookup.keys) = (Some(100), Some(50));
+        let (mut inputs, keys) = (Inputs::new(), format!("{}.inet.keys", peer.stream));
+        let routes = inputs.table(&peer.settings.table).unwrap().inet.len();
+        let files = looked_up::<u32>(&mut inputs, &[own, peer], 1).unwrap().unwrap();
+        let read = |name: &str| std::fs::read(files.path().join(name)).unwrap();
+        let lines = read("table.txt").iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!((lines, read(&keys).len()), (routes, 4 * 50));
     }
 }
