@@ -179,3 +179,20 @@ fn a_family_without_its_stream_is_refused() {
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("there is no [subject.streams.nothing]"), "{err}");
 }
+
+#[test]
+fn settings_that_a_peer_would_ignore_are_refused_where_they_stand() {
+    let folder = TempDir::new().unwrap();
+    let path = experiment(folder.path(), &["sound"]);
+    let valid = fs::read_to_string(&path).unwrap();
+    for (of, instead, said) in [
+        ("arm = \"batch\"", "arm = \"independent\"", ["peers.toml:12:", "a peer has no other arm than"]),
+        ("keys = 4096", "keys = 4096, batch = 64", ["peers.toml:12:", "a peer has batches of its own"]),
+        ("\"every\"", "\"radix\"\nset.lookup.arm = \"dependent\"", ["peers.toml:22:", "independent keys"]),
+    ] {
+        fs::write(&path, valid.replacen(of, instead, 1)).unwrap();
+        let (code, _, err) = run(folder.path(), &["bench", "peers.toml", "--out", "out"]);
+        assert_eq!(code, 2, "{instead}: {err}");
+        assert!(said.iter().all(|words| err.contains(words)), "{instead}: {err}");
+    }
+}

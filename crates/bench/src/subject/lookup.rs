@@ -45,6 +45,25 @@ pub fn check_settings(settings: &LookupSettings) -> Result<(), WrongSetting> {
     Ok(())
 }
 
+/// Refuses an arm and a batch for a contestant, which looks up in batches of its own, and beside one an arm that cannot be
+/// compared with it: contestants have keys that do not depend on answers, and look all of them up.
+pub fn check_peers(settings: &LookupSettings, has_peers: bool) -> Result<(), WrongSetting> {
+    let arm = settings.arm.unwrap_or(LookupArm::Batch);
+    if settings.peer.is_none() {
+        let is_comparable = !has_peers || matches!(arm, LookupArm::Batch | LookupArm::Independent);
+        return require_setting(is_comparable, &["lookup", "arm"], || {
+            "variants beside one with lookup.peer look up independent keys: give \"batch\" or \"independent\""
+                .into()
+        });
+    }
+    require_setting(arm == LookupArm::Batch, &["lookup", "arm"], || {
+        "a peer has no other arm than \"batch\": set this in variants without lookup.peer".into()
+    })?;
+    require_setting(settings.batch.is_none(), &["lookup", "batch"], || {
+        "a peer has batches of its own, by the name of its contestant: set this in variants without lookup.peer".into()
+    })
+}
+
 /// Keys in a batch unless the experiment says otherwise.
 pub const BATCH: usize = 64;
 

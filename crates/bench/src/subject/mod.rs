@@ -69,6 +69,8 @@ pub struct RouterBench {
     factories: PanelFactories,
     cores: Cores,
     conditions: Vec<String>,
+    /// Whether other implementations look up for any variant.
+    looks_up_by_peers: bool,
     /// How the report describes the preferences that variants choose by.
     preferences: BTreeSet<String>,
 }
@@ -93,6 +95,7 @@ impl RouterBench {
             },
             cores,
             conditions: Vec::new(),
+            looks_up_by_peers: variants.iter().any(|settings| settings.lookup.peer.is_some()),
             preferences: BTreeSet::new(),
         };
         for (variant, settings) in variants.iter().enumerate() {
@@ -164,6 +167,7 @@ impl RouterBench {
         let settings = &stream.settings;
         packets::check::<A>(&settings.traffic)?;
         lookup::check_settings(&settings.lookup)?;
+        lookup::check_peers(&settings.lookup, self.looks_up_by_peers)?;
         changes::check(&settings.updates)?;
         forward::check_filter(settings)?;
         if let Some(peer) = &settings.lookup.peer {
