@@ -57,7 +57,7 @@ pub fn put_last(thread: Pid, core: usize) -> Result<(), RatesError> {
 
 fn place(thread: Option<Pid>, core: usize, priority: i32) -> Result<(), RatesError> {
     if core > LAST_CORE {
-        return Err(RatesError::NoCore(core));
+        return Err(RatesError::NoCore { core, last: LAST_CORE });
     }
     let mut only = CpuSet::new();
     only.set(core);

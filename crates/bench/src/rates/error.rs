@@ -8,7 +8,6 @@ use fullview_plane::port::PortError;
 use fullview_profile::ProfileError;
 use fullview_router::netlink::socket::SocketError;
 
-use super::cores::LAST_CORE;
 use super::route_table::RouteTableError;
 use crate::testbed::TestbedError;
 use crate::veth::VethError;
@@ -28,8 +27,8 @@ pub enum RatesError {
     Capture(#[source] PortError),
     #[error("the generator and the device need a core each, and this process may use {0}")]
     Cores(usize),
-    #[error("core {0}: cores have the numbers 0 to {LAST_CORE}")]
-    NoCore(usize),
+    #[error("core {core}: cores have the numbers 0 to {last}")]
+    NoCore { core: usize, last: usize },
     #[error("the generator's core: {0}")]
     Pin(#[source] io::Error),
     #[error("the generator's priority: {0}")]
