@@ -53,6 +53,11 @@ impl Proportion {
         if limit * f64::from(self.trials) >= 50.0 {
             return self.is_at_most(limit);
         }
+        self.is_not_shown_above(limit);
+    }
+
+    /// Nothing speaks against a probability of at most `limit`.
+    pub fn is_not_shown_above(&self, limit: f64) {
         assert!(self.bounds().0 <= limit, "{self:?}: {:?}, above {limit}", self.bounds());
     }
 

@@ -115,6 +115,13 @@ impl Counts {
         self.untrusted.is_hardly_above(COPY_ALPHA);
     }
 
+    /// The same for one machine, whose campaigns are too few to show it: rates close to their limits are meant.
+    fn intervals_may_hold(&self) {
+        self.whole_missed.is_not_shown_above(0.05);
+        self.share_missed.is_not_shown_above(0.05);
+        self.untrusted.is_not_shown_above(COPY_ALPHA);
+    }
+
     /// The line of the archived counts.
     fn line(&self, question: &str, machine: &str) -> String {
         let Counts { verdict, whole_missed, share_missed, found, untrusted } = self;
@@ -170,8 +177,8 @@ fn on_every_machine((question, simulated): (&str, Simulated), seed: u64, check: 
 #[test]
 fn a_difference_of_the_margin_rarely_gives_a_verdict_however_often_one_looks() {
     let all = on_every_machine(("at the margin", AT_THE_MARGIN), 1_000_000_000, |counts| {
-        counts.verdict.is_hardly_above(0.05);
-        counts.intervals_hold();
+        counts.verdict.is_not_shown_above(0.05);
+        counts.intervals_may_hold();
     });
     all.verdict.is_hardly_above(0.05);
     all.intervals_hold();
@@ -183,7 +190,7 @@ fn a_difference_of_the_margin_rarely_gives_a_verdict_however_often_one_looks() {
 fn a_difference_of_two_per_cent_is_found_within_the_default_length() {
     let all = on_every_machine(("different", DIFFERENT), 2_000_000_000, |counts| {
         counts.found.without().is_hardly_above(0.05);
-        counts.intervals_hold();
+        counts.intervals_may_hold();
     });
     all.found.is_at_least(0.95);
     all.intervals_hold();
