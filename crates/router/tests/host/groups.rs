@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use fullview_plane::wire::checksum::pseudo_ipv6;
-use fullview_plane::wire::ethernet::{Frame, Mac};
+use fullview_plane::wire::ethernet::Frame;
 use fullview_plane::wire::icmpv6::Icmpv6Message;
 use fullview_plane::wire::ipv4::protocol::ICMPV6;
 use fullview_plane::wire::ipv6::Ipv6Packet;
+use fullview_plane::wire::ndp;
 
 use crate::support::{TestRouter, config, inet6_with, v6};
 
@@ -32,13 +33,11 @@ fn report(frame: &[u8]) -> (String, Vec<u8>) {
     let frame = Frame::new_checked(frame).unwrap();
     let packet = Ipv6Packet::new_checked(frame.payload()).unwrap();
     assert_eq!((packet.source(), packet.hop_limit()), (v6("fe80::1").to_bits(), 1));
-    let ([ICMPV6, 0, 5, 2, 0, 0, ..], message) = packet.payload().split_at(8) else {
-        panic!("a router alert: {packet:?}")
-    };
+    let (options, message) = packet.payload().split_at(8);
+    assert_eq!(options[..6], [ICMPV6, 0, 5, 2, 0, 0], "a router alert");
     let pseudo = pseudo_ipv6(packet.source(), packet.destination(), ICMPV6, message.len() as u32);
     assert!(Icmpv6Message::new_checked(message).unwrap().verify_checksum(pseudo));
-    let Mac([0x33, 0x33, group @ ..]) = frame.destination() else { panic!("a group") };
-    assert_eq!(u32::from_be_bytes(group), packet.destination() as u32);
+    assert_eq!(frame.destination(), ndp::group_mac(packet.destination()));
     (std::net::Ipv6Addr::from(packet.destination()).to_string(), message.to_vec())
 }
 
