@@ -138,7 +138,7 @@ fn put_states<E, S: FnMut(&[u8]) -> Result<(), E>>(
     chunks: &mut Chunks<S>,
 ) -> Result<u32, E> {
     let mut count = 0;
-    for id in 0..worker.states.used_entries() {
+    for id in worker.states.entries_in_order() {
         let Some(image) = living_state(set, worker, now, id) else { continue };
         chunks.put(MessageKind::State, |to| image.write(now, to))?;
         count += 1;

@@ -45,6 +45,12 @@ impl NumberList {
         (first != self.ends()).then_some(first)
     }
 
+    /// The numbers in their order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        let next = |number: u32| Some(self.links[number as usize].after).filter(|next| *next != self.ends());
+        std::iter::successors(self.first(), move |number| next(*number))
+    }
+
     /// Adds a number that is not in the list.
     pub fn push(&mut self, number: u32) {
         let last = self.links[self.ends() as usize].before;

@@ -92,6 +92,12 @@ impl StateTable {
         self.replaceable.first()
     }
 
+    /// The entries of all states: at last those that give way to new ones, in their order.
+    pub(crate) fn entries_in_order(&self) -> Vec<u32> {
+        let stays = |id: &u32| self.get(*id).0.is_used() && !self.get(*id).0.gives_way();
+        (0..self.fresh).filter(stays).chain(self.replaceable.iter()).collect()
+    }
+
     /// How many states fit.
     pub fn capacity(&self) -> usize {
         self.hot.len()
