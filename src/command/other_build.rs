@@ -132,15 +132,16 @@ impl Commit {
         let folder = self.root.join(FOLDER);
         let program = folder.join(format!("fullview-{}{}", self.short(), suffix()));
         let of_program = || program.display().to_string();
-        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-        let lock_path = folder.join(format!("{}.lock", self.short()));
+        let target = folder.join("build");
+        fs::create_dir_all(&target).with_context(|| target.display().to_string())?;
+        let lock_path = target.join(format!("{}.lock", self.short()));
         let _alone = lock(&lock_path).with_context(|| lock_path.display().to_string())?;
         if program.exists() {
             log::line(&format!("{} was kept from an earlier run, or another one uses it", program.display()));
             return OtherBuild::used(program.clone(), None).with_context(of_program);
         }
         let worktree = Worktree::add(self, folder.join(self.short()), keep)?;
-        let built = build(&worktree.path, &folder.join("build"))?;
+        let built = build(&worktree.path, &target)?;
         copy_whole(&built, &program)
             .and_then(|()| OtherBuild::used(program.clone(), (!keep).then_some(lock_path)))
             .with_context(of_program)
