@@ -1,11 +1,13 @@
-//! The tables of `docs/measurements/campaigns.md` are those of the lines beside it, which the example `campaigns` printed.
-//! ACCEPT=1 writes the tables again.
+//! The tables of `docs/measurements/campaigns.md` are those of the lines beside it, which the example `campaigns` and the lab's
+//! simulations printed. ACCEPT=1 writes the tables again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Campaigns of ten blocks, and of twenty.
 const FILES: [&str; 2] = ["campaigns.csv", "campaigns-20.csv"];
+/// Whole campaigns on simulated machines.
+const SIMULATED: &str = "simulated.csv";
 const END: &str = "<!-- end of the figures -->";
 
 /// A campaign, by the columns of the file.
@@ -22,7 +24,9 @@ struct Campaign {
 fn the_tables_are_those_of_the_lines() {
     let page = in_folder("campaigns.md");
     let text = fs::read_to_string(&page).unwrap();
-    let made = FILES.iter().fold(text.clone(), |text, file| with_table(&text, file));
+    let made =
+        FILES.iter().fold(text.clone(), |text, file| with_table(&text, file, &table(&campaigns(file))));
+    let made = with_table(&made, SIMULATED, &simulated());
     if std::env::var_os("ACCEPT").is_some_and(|accept| accept == "1") {
         fs::write(&page, &made).unwrap();
     } else {
@@ -31,11 +35,11 @@ fn the_tables_are_those_of_the_lines() {
 }
 
 /// The page with the table of this file.
-fn with_table(text: &str, file: &str) -> String {
+fn with_table(text: &str, file: &str, table: &str) -> String {
     let begin = format!("<!-- the figures of {file} -->\n");
     let (before, rest) = text.split_once(&begin).unwrap();
     let (_, after) = rest.split_once(END).unwrap();
-    format!("{before}{begin}{}{END}{after}", table(&campaigns(file)))
+    format!("{before}{begin}{table}{END}{after}")
 }
 
 fn in_folder(name: &str) -> PathBuf {
@@ -92,4 +96,22 @@ fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let place = (values.len() as f64 * share) as usize;
     values[place.min(values.len() - 1)]
+}
+
+/// A row for each question and machine: how often each thing happened.
+fn simulated() -> String {
+    let text = fs::read_to_string(in_folder(SIMULATED)).unwrap();
+    let heads = "| difference | machine | campaigns | verdicts | intervals without the truth, whole loop | share | all found | \
+                 copy differs |\n";
+    let lines: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let rows: String = lines.iter().map(|line| simulated_row(line)).collect();
+    format!("{heads}| --- | --- |{}\n{rows}", " ---: |".repeat(6))
+}
+
+fn simulated_row(line: &[&str]) -> String {
+    let [_, question, machine, campaigns, counts @ ..] = line else { panic!("{line:?}") };
+    let of: f64 = campaigns.parse().unwrap();
+    let percent = |count: &&str| format!(" {:.2} % |", 100.0 * count.parse::<f64>().unwrap() / of);
+    let shares: String = counts.iter().map(percent).collect();
+    format!("| {question} | {machine} | {campaigns} |{shares}\n")
 }
