@@ -119,11 +119,11 @@ fn expire(set: &RuleSet, worker: &mut FilterWorker) -> [f64; 2] {
 /// A worker remembers so many reloads; the next one gives all states the numbers of the new rules.
 const REMEMBERED: usize = 64;
 
-/// The median of the reloads that a worker remembers, and the one after them, in milliseconds. Each state has a source of its
+/// The median of the reloads that a worker remembers, and the one after them, in milliseconds. Nearly each state has a source of its
 /// own, which every reload visits.
 fn reload(states: u32) -> [f64; 2] {
-    let set = rules(Some(SourceLimits { max_states: Some(1), ..SourceLimits::by(FlowMask::SOURCE) }));
-    let limits = WorkerLimits { states, sources: states, ..WorkerLimits::default() };
+    let set = rules(Some(SourceLimits { max_states: Some(256), ..SourceLimits::by(FlowMask::SOURCE) }));
+    let limits = WorkerLimits { states, sources: states + states / 4, ..WorkerLimits::default() };
     let (mut worker, _) = full(&set, limits);
     let mut usual: Vec<f64> = (0..REMEMBERED).map(|_| adopt(&set, &mut worker)).collect();
     usual.sort_unstable_by(f64::total_cmp);
