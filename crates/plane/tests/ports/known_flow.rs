@@ -230,8 +230,9 @@ fn special() -> Vec<Vec<u8>> {
         tcp6("2001:db8:2::1", ACK | SYN, 18),
         edit(tcp6("2001:db8:2::1", ACK, 18), 66, &[0xa0]),
         tcp(TO, ACK | FIN, 18),
-        tcp(TO, RST, 18),
         tcp6("2001:db8:2::1", ACK | FIN, 18),
+        // A connection that was reset is no known flow any more.
+        tcp(TO, RST, 18),
     ]
 }
 
