@@ -94,6 +94,26 @@ fn flows_keep_their_way_when_the_router_starts_again() {
     assert_eq!(after_a_start(), first);
 }
 
+/// The kernel gets the packets for a gateway that is not resolved, and may choose another one for all of them.
+#[cfg(feature = "bpf")]
+#[test]
+fn the_gateways_of_several_next_hops_are_resolved_before_packets_come() {
+    if !may_run(&["ip", "ethtool", "setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.right.ip("addr add 10.0.2.3/24 dev eth0");
+    lab.router.ip("route add 172.16.0.0/24 nexthop via 10.0.2.2 nexthop via 10.0.2.3");
+    let program = lab.forward(&["--engine", "tc"]);
+    let are_known = || {
+        ["10.0.2.2", "10.0.2.3"]
+            .iter()
+            .all(|gateway| lab.router.ip(&format!("neigh show {gateway}")).contains("REACHABLE"))
+    };
+    assert!(eventually(are_known), "{}\n{}", lab.router.ip("neigh show"), program.output());
+    assert_eq!(program.end("TERM").0, Some(0));
+}
+
 /// Sets which fields of packets choose among several next hops.
 fn share_by(lab: &Lab, policy: &str) {
     let setting = |family| format!("{family}/fib_multipath_hash_policy");

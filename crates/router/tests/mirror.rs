@@ -357,6 +357,19 @@ fn local_prefixes_are_local_in_every_table_and_hide_longer_ones() {
 }
 
 #[test]
+fn gateways_among_several_hops_are_missing_until_they_are_resolved() {
+    let mut script = Script::new();
+    let hops = [by(1, "10.0.1.9"), by(2, "10.0.2.9")];
+    script.apply([add(route("198.18.0.0/15", &hops)), add(route("203.0.113.0/24", &[by(1, "10.0.1.8")]))]);
+    let missing = |script: &Script| Vec::from_iter(script.mirror.missing_gateways());
+    assert_eq!(missing(&script), [(1, ip("10.0.1.9")), (2, ip("10.0.2.9"))], "packets ask for a single one");
+    script.apply([neighbor(2, "10.0.2.9", 29, REACHABLE)]);
+    assert_eq!(missing(&script), [(1, ip("10.0.1.9"))]);
+    script.apply([ControlEvent::RouteRemoved(route("198.18.0.0/15", &hops))]);
+    assert_eq!(missing(&script), []);
+}
+
+#[test]
 fn several_hops_share_flows_and_dead_ones_get_none_at_once() {
     let mut script = Script::new();
     script.apply([

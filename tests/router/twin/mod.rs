@@ -253,7 +253,7 @@ fn agrees(options: &[&str], scope: Scope) {
         return;
     }
     let seconds = Duration::from_secs(variable("FULLVIEW_TWIN_SECONDS", scope.seconds()));
-    let seed = variable("FULLVIEW_TWIN_SEED", 2);
+    let seed = variable("FULLVIEW_TWIN_SEED", 1);
     let mut changes = Changes(ChaCha8Rng::seed_from_u64(seed));
     let began = Instant::now();
     let mut races = Vec::new();

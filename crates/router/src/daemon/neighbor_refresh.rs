@@ -86,15 +86,18 @@ impl NeighborRefresh {
         Arc::clone(&self.used)
     }
 
-    /// Has the kernel verify all stale neighbours: where a program in the kernel sends, no port tracks the neighbours.
+    /// Has the kernel verify all stale neighbours, and resolve the gateways of several next hops: where a program in the kernel
+    /// sends, no port tracks the neighbours, and no worker says for which one it has packets.
     pub fn refresh_all(
         &mut self,
         now: Duration,
         mirror: &Mirror,
         follower: &Follower,
     ) -> Result<(), SocketError> {
-        let mut stale = self.stale(now, mirror).into_iter().flatten();
-        stale.try_for_each(|neighbor| follower.keep_fresh(neighbor.link, neighbor.address))
+        let Some(stale) = self.stale(now, mirror) else { return Ok(()) };
+        stale.iter().try_for_each(|neighbor| follower.keep_fresh(neighbor.link, neighbor.address))?;
+        let missing = mirror.missing_gateways();
+        missing.into_iter().try_for_each(|(link, gateway)| follower.resolve(link, gateway))
     }
 
     /// The stale neighbours. `None` if the interval has not passed since the last call that returned some.

@@ -412,6 +412,12 @@ impl HopSets {
         }
     }
 
+    /// The members of all sets with several, some more than once.
+    pub fn members_of_several(&self) -> impl Iterator<Item = NextHop> + '_ {
+        let several = self.sets.iter().filter(|set| set.references > 0 && set.members.len() > 1);
+        several.flat_map(|set| set.members.iter().copied())
+    }
+
     /// Whether packets of any route may take one of several next hops.
     pub fn has_several(&self) -> bool {
         self.has_several

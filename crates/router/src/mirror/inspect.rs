@@ -1,5 +1,6 @@
 //! What the router's threads and its operators ask about the mirror's state.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use fullview_plane::policy::PolicyAction;
@@ -144,6 +145,11 @@ impl Mirror {
     /// The usable neighbours on ports that the kernel would verify before it relied on them.
     pub fn stale_neighbors(&self) -> Vec<StaleNeighbor> {
         resolution::stale(&self.neighbors, &self.links)
+    }
+
+    /// The gateways among several next hops that are no usable neighbours.
+    pub fn missing_gateways(&self) -> BTreeSet<(LinkIndex, IpAddr)> {
+        resolution::missing_gateways(&self.routing, &self.neighbors)
     }
 
     /// The stations that packets to `destination` may be sent to, by the RIB of a kernel table: gateways, or the

@@ -1,6 +1,7 @@
 //! Where a destination's packets are sent by link and address, and which neighbours have to be resolved or verified for
 //! that.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use fullview_plane::wire::ethernet::Mac;
@@ -44,6 +45,20 @@ pub(super) fn missing(
 ) -> Option<(LinkIndex, IpAddr)> {
     let mut stations = tables.into_iter().flat_map(|table| stations(routing, table, destination));
     stations.find(|(link, address)| neighbors.get(*link, *address).is_none())
+}
+
+/// The gateways among several next hops that have no MAC address. The kernel gets the packets for such a one, and chooses among
+/// all of them by a hash of its own: it need not ever ask for this one.
+pub(super) fn missing_gateways(
+    routing: &Routing,
+    neighbors: &NeighborTable,
+) -> BTreeSet<(LinkIndex, IpAddr)> {
+    let gateway = |next_hop: NextHop| match routing.sets.next_hops.action(next_hop)? {
+        RouteAction::Forward(via) => Some((via.link, via.neighbor?)),
+        _ => None,
+    };
+    let gateways = routing.sets.members_of_several().filter_map(gateway);
+    gateways.filter(|(link, address)| neighbors.get(*link, *address).is_none()).collect()
 }
 
 /// The stations that packets to `destination` may be sent to, by the RIB of a kernel table: gateways, or the
