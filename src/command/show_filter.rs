@@ -36,7 +36,7 @@ fn print_filter(filter: &FilterStatus, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{} rules of {}", filter.language, filter.file)?;
     writeln!(out, "states {}, sources {}", room(&filter.states), room(&filter.sources))?;
     if filter.replaced_states > 0 {
-        writeln!(out, "incomplete connections that ended for new ones: {}", filter.replaced_states)?;
+        writeln!(out, "states that ended for new ones: {}", filter.replaced_states)?;
     }
     if let Some(KernelFlows { used, most, packets }) = filter.kernel_flows {
         let room = room(&UsedRoom { used, most });

@@ -108,7 +108,7 @@ fn a_connection_goes_on_in_a_flood(language: &str, rules: &str) {
     flooding.join().unwrap();
     let filter = lab.show("filter");
     assert!(filter.contains("states 1000 of 1000"), "{language}: {filter}");
-    assert!(filter.contains("incomplete connections that ended for new ones"), "{language}: {filter}");
+    assert!(filter.contains("states that ended for new ones"), "{language}: {filter}");
     connection.carries();
     lab.end();
 }
