@@ -11,7 +11,7 @@ use crate::fields::Fields;
 use crate::packet::NO_INTERFACE;
 use crate::rule::TableId;
 use crate::ruleset::RuleSet;
-use crate::state::{FilterWorker, FlowKey, SourceImage, StateImage, known_rule};
+use crate::state::{ColdState, FilterWorker, FlowKey, SourceImage, StateImage, known_rule};
 
 /// Interfaces have numbers of 16 bits.
 const MOST_INTERFACES: usize = 1 << 16;
@@ -176,7 +176,7 @@ impl<'a> StateImport<'a> {
         let number = fields.u32()?;
         let mut source = read_source(&mut fields, self.now)?;
         fields.end()?;
-        let (rule, timeouts) = self.rules.recognize(self.worker.counters()).rule(source.rule);
+        let (rule, timeouts) = self.rules.recognize(self.worker.counters()).rule(source.rule, 0);
         source.rule = rule;
         let idle_since = source.idle_since.unwrap_or(self.now);
         let stay = self.set.source_timeout(timeouts.into());
@@ -191,8 +191,9 @@ impl<'a> StateImport<'a> {
     fn take_state(&mut self, mut fields: Fields<'_>) -> Option<()> {
         let mut image = StateImage::read(&mut fields, self.now)?;
         fields.end()?;
+        let ColdState { rule, timeouts, .. } = image.cold;
         (image.cold.rule, image.cold.timeouts) =
-            self.rules.recognize(self.worker.counters()).rule(image.cold.rule);
+            self.rules.recognize(self.worker.counters()).rule(rule, timeouts);
         let interface = self.interfaces.get(usize::from(image.cold.interface)).copied().flatten();
         image.cold.interface = interface.unwrap_or(NO_INTERFACE);
         if image.hot.is_if_bound() && interface.is_none() {

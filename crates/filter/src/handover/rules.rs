@@ -55,9 +55,11 @@ impl<'a> ImportedRules<'a> {
         self
     }
 
-    /// The rule of this process, and its timeouts, for what has this rule in the other one.
-    pub fn rule(&self, number: u32) -> (u32, u8) {
+    /// The rule of this process, and its timeouts, for what has this rule and these timeouts in the other one. What lost its rule
+    /// there keeps the timeouts that it got then.
+    pub fn rule(&self, number: u32, timeouts: u8) -> (u32, u8) {
         let successor = self.successors.as_ref().and_then(|all| all.get(number as usize)).copied();
-        successor.unwrap_or((if known_rule(number).is_none() { number } else { NO_RULE }, 0))
+        let without = if known_rule(number).is_some() { (NO_RULE, 0) } else { (number, timeouts) };
+        successor.unwrap_or(without)
     }
 }

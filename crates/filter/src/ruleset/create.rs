@@ -39,7 +39,7 @@ pub(super) fn create(evaluation: &mut Evaluation<'_>, request: &StateRequest<'_>
     if request.options.max_states.is_some_and(|most| count >= most) {
         return Err(DropReason::RuleLimit);
     }
-    let replaced = place_in_full_table(&evaluation.worker.states)?;
+    let replaced = place_in_full_table(&evaluation.worker.states, request.key)?;
     let source = match &request.options.source {
         None => 0,
         Some(limits) => count_source(evaluation, request, limits)? + 1,
@@ -75,12 +75,14 @@ fn insert(
 }
 
 /// The state that has to end for a new one, if the table is full. New connections do not fail because hosts, or forged
-/// packets, have opened more than the table has room for and completed none.
-fn place_in_full_table(states: &StateTable) -> Result<Option<u32>, DropReason> {
+/// packets, have opened more than the table has room for and completed none. The state that the packet itself made as it came in is
+/// not ended for that of its way out: one alone would not let the answers pass.
+fn place_in_full_table(states: &StateTable, flow: FlowKey) -> Result<Option<u32>, DropReason> {
     if !states.is_full() {
         return Ok(None);
     }
-    states.replaceable().map(Some).ok_or(DropReason::TableFull)
+    let is_other = |id: &u32| !states.flows(*id).iter().any(|other| [flow, flow.reversed()].contains(other));
+    states.replaceable().filter(is_other).map(Some).ok_or(DropReason::TableFull)
 }
 
 /// Counts the state for its source, and returns the number of the source.

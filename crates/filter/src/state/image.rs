@@ -5,7 +5,7 @@ use super::phase::Phase;
 use crate::address::Address;
 use crate::fields::{Fields, PutFields};
 
-/// A state whose rule, source and interface have the numbers of the process that made the image.
+/// A state whose rule, timeouts, source and interface have the numbers of the process that made the image.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StateImage {
     pub hot: HotState,
@@ -111,6 +111,7 @@ fn write_counts(cold: &ColdState, to: &mut Vec<u8>) {
     to.put(cold.packets.to_le_bytes());
     to.put(cold.bytes.to_le_bytes());
     to.put(cold.rule.to_le_bytes());
+    to.put(cold.timeouts.to_le_bytes());
     to.put(cold.source.to_le_bytes());
     to.put(cold.interface.to_le_bytes());
     to.put(cold.mark.to_le_bytes());
@@ -118,7 +119,7 @@ fn write_counts(cold: &ColdState, to: &mut Vec<u8>) {
 
 fn read_counts(fields: &mut Fields<'_>, cold: &mut ColdState) -> Option<()> {
     (cold.packets, cold.bytes) = (fields.u32()?, fields.u64()?);
-    (cold.rule, cold.source) = (fields.u32()?, fields.u32()?);
+    (cold.rule, cold.timeouts, cold.source) = (fields.u32()?, fields.u8()?, fields.u32()?);
     (cold.interface, cold.mark) = (fields.u16()?, fields.u16()?);
     Some(())
 }

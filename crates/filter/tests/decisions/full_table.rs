@@ -4,7 +4,8 @@ use fullview_filter::address::Address;
 use fullview_filter::packet::protocol::tcp::{ACK, RST, SYN};
 use fullview_filter::packet::protocol::{TCP, UDP};
 use fullview_filter::packet::{Direction, Packet, TcpSegment, Transport};
-use fullview_filter::rule::{FlowMask, SourceLimits, StateOptions};
+use fullview_filter::rule::{CompiledRule, FlowMask, RuleAction, SourceLimits, StateOptions};
+use fullview_filter::ruleset::{Language, RuleSetParts};
 use fullview_filter::state::{FlowKey, Phase, StateSummary, WorkerLimits};
 use fullview_filter::verdict::{DropReason, Verdict};
 use proptest::prelude::*;
@@ -79,6 +80,23 @@ fn the_source_of_a_state_that_ends_counts_it_no_more() {
     assert!(bench.passes(&syn(other)));
     assert_eq!(bench.check(&syn((CLIENT.0, 3))).verdict, Verdict::Pass);
     assert_eq!((bench.worker.sources().len(), bench.worker.replaced_states()), (2, 2));
+}
+
+/// A forwarded packet has two states with pf, and answers pass by both only.
+#[test]
+fn a_packet_does_not_end_the_state_that_it_made_itself() {
+    let mut parts = RuleSetParts::new(Language::Pf);
+    let state = Some(StateOptions::default());
+    parts.rules = vec![CompiledRule { state, ..CompiledRule::new(RuleAction::Pass) }];
+    let mut bench = Bench::with_limits(parts, WorkerLimits { states: 1, ..WorkerLimits::default() });
+    let inward = syn((CLIENT.0, 1));
+    let outward = Packet { pass: pass(Direction::Out), ..inward };
+    assert!(bench.passes(&inward));
+    assert_eq!(bench.check(&outward).verdict, Verdict::Drop(DropReason::TableFull));
+    assert_eq!((bench.states(), bench.worker.replaced_states()), (1, 0));
+    let other = syn((CLIENT.0, 2));
+    assert!(bench.passes(&other), "the state of another one ends");
+    assert_eq!(bench.worker.replaced_states(), 1);
 }
 
 /// What a host does next, with one of a few ports.

@@ -82,7 +82,10 @@ impl Firewall {
 
     /// Goes on with other rules.
     pub fn reload(&mut self, rules: &str) {
-        let set = Firewall::new(rules, 1).set;
+        self.adopt(Firewall::new(rules, 1).set);
+    }
+
+    pub fn adopt(&mut self, set: RuleSet) {
         self.worker.adopt(set.adoption(&self.set));
         self.set = set;
     }

@@ -6,7 +6,7 @@ use fullview_filter::address_table::AddressTable;
 use fullview_filter::handover::ImportSummary;
 use fullview_filter::packet::{Direction, Packet, Pass};
 use fullview_filter::state::WorkerLimits;
-use fullview_filter::verdict::Verdict;
+use fullview_filter::verdict::{DecidedBy, Verdict};
 
 use crate::{Firewall, address};
 
@@ -89,6 +89,28 @@ fn states_of_ipfw_keep_rules_that_have_other_numbers() {
     let numbers = decisions.map(|decision| Some(after.set.rules()[decision.rule? as usize].number));
     assert_eq!(numbers, [Some(200), None]);
     assert!(decisions.iter().all(|decision| decision.verdict == Verdict::Pass));
+}
+
+#[test]
+fn mappings_whose_rule_a_reload_changed_keep_their_timeouts() {
+    let nat = |network: &str| {
+        Firewall::of_ipfw(&format!(
+            "nat 1 config ip 192.0.2.1\nadd nat 1 udp from {network} to any out\nadd allow ip from any to any\n"
+        ))
+    };
+    let mut before = nat("10.0.0.0/8");
+    assert!(matches!(before.check(&out_by(1, 53)).verdict, Verdict::Translate(_)));
+    before.adopt(nat("any").set);
+    let (mut after, summary) = before.succeeded_by(nat("any"));
+    assert_eq!((summary.states, summary.without_rule), (1, 1));
+    after.wait(59_999);
+    assert_eq!(
+        after.check(&out_by(1, 53)).by,
+        DecidedBy::State,
+        "as in libalias, not the 10 s of a dynamic rule"
+    );
+    after.wait(60_001);
+    assert_eq!(after.check(&out_by(1, 53)).by, DecidedBy::NewState);
 }
 
 /// The rule of the state is known only when all rules have come.
