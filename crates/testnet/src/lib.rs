@@ -25,7 +25,7 @@ mod stopped_thread;
 mod wait;
 
 #[cfg(target_os = "linux")]
-pub use isolation::{in_namespace, while_no_program_starts};
+pub use isolation::{in_namespace, own_descriptors, while_no_program_starts};
 #[cfg(target_os = "linux")]
 pub use node::{Node, cable};
 #[cfg(target_os = "linux")]

@@ -18,7 +18,7 @@ use aya::programs::{SchedClassifier, Xdp};
 
 use crate::bpf::{self, BpfError, LoadedObject};
 use crate::link_program::{self, LinkProgramError};
-use crate::port::sys::SharedWords;
+use crate::port::sys::{SharedWords, interface_name};
 use crate::verdict::LimitedReason;
 use crate::view::TableReaders;
 
@@ -274,9 +274,10 @@ impl Engine {
         }
         // The device may be another one than had this index before.
         self.devices.enter_again(ifindex);
-        self.wanted.push(WantedLink { ifindex, mode, link: None });
-        let attached = if self.serves { self.attach_all() } else { Ok(()) };
-        attached.inspect_err(|_| _ = self.wanted.pop())
+        let wanted = WantedLink { ifindex, mode, link: None };
+        let wanted = if self.serves { self.brought_in(wanted)? } else { wanted };
+        self.wanted.push(wanted);
+        Ok(())
     }
 
     /// Detaches the program from an interface, and leaves it at all others as it is. Packets that are in it are still forwarded.
@@ -286,17 +287,27 @@ impl Engine {
     }
 
     fn attach_all(&mut self) -> Result<(), EngineError> {
-        if self.awaits_links {
-            return self.make_ready();
-        }
         for at in 0..self.wanted.len() {
             let WantedLink { ifindex, mode, ref link } = self.wanted[at];
             if link.is_none() {
-                let (link, mode) = self.attach_now(ifindex, mode)?;
-                self.wanted[at] = WantedLink { ifindex, mode, link: Some(link) };
+                self.wanted[at] = self.brought_in(WantedLink { ifindex, mode, link: None })?;
             }
         }
         Ok(())
+    }
+
+    /// Attaches the program to an interface, or makes it ready for that while the links of another process are awaited.
+    fn brought_in(&mut self, wanted: WantedLink) -> Result<WantedLink, EngineError> {
+        let WantedLink { ifindex, mode, .. } = wanted;
+        if !self.awaits_links {
+            let (link, mode) = self.attach_now(ifindex, mode)?;
+            return Ok(WantedLink { ifindex, mode, link: Some(link) });
+        }
+        if !self.ready.contains_key(&ifindex) {
+            let program = self.loaded_program(ifindex, mode)?;
+            self.ready.insert(ifindex, program);
+        }
+        Ok(wanted)
     }
 
     /// Attaches the program; returns the mode that the driver took. It refuses programs that need each frame in one buffer if
@@ -306,21 +317,13 @@ impl Engine {
             Ok(attached) => return Ok((attached, mode)),
             Err(refused) => refused,
         };
-        let Some(mode) = mode.for_large_frames() else { return Err(refused) };
+        // Drivers refuse an MTU, even that of a peer, by various errors. What was refused because the interface is gone is not
+        // tried again: a program that was loaded stays so.
+        let larger = mode.for_large_frames().filter(|_| interface_name(ifindex).is_ok());
+        let Some(mode) = larger else { return Err(refused) };
         let attached = self.attach_or_replace(ifindex, mode);
         // What was refused first is what can be mended.
         attached.map(|attached| (attached, mode)).map_err(|_| refused)
-    }
-
-    fn make_ready(&mut self) -> Result<(), EngineError> {
-        for at in 0..self.wanted.len() {
-            let WantedLink { ifindex, mode, .. } = self.wanted[at];
-            if !self.ready.contains_key(&ifindex) {
-                let program = self.loaded_program(ifindex, mode)?;
-                self.ready.insert(ifindex, program);
-            }
-        }
-        Ok(())
     }
 
     /// Attaches the program, or puts it in the place of another process's program.

@@ -6,7 +6,7 @@ use std::fs;
 use fullview_plane::engine::{Engine, XdpPlace};
 use fullview_table::Rib;
 use fullview_testnet::current::ip;
-use fullview_testnet::{in_namespace, may_load_programs, may_run};
+use fullview_testnet::{in_namespace, may_load_programs, may_run, own_descriptors};
 
 use super::dut::{plan, tables};
 
@@ -68,5 +68,62 @@ fn programs_at_other_interfaces_stay() {
         if Engine::load().unwrap().reads_stripped_tags() {
             other_links_stay(|engine, index| engine.attach_reading_tags(index).unwrap());
         }
+    });
+}
+
+fn serving() -> Engine {
+    let mut engine = Engine::load().unwrap();
+    engine.publish(&plan(1), vec![tables(&Rib::default(), &Rib::default())]).unwrap();
+    engine
+}
+
+/// An interface that goes while it is attached to is no reason to load the program for large frames, which would stay.
+#[test]
+fn an_interface_that_is_gone_costs_no_program() {
+    if !(may_load_programs() && may_run(&["ip"])) {
+        return;
+    }
+    in_namespace(|| {
+        let [there, gone, _] = INDICES;
+        add(there);
+        let mut engine = serving();
+        engine.attach(there, XdpPlace::Driver).unwrap();
+        let before = own_descriptors();
+        assert!(engine.attach(gone, XdpPlace::Driver).is_err());
+        assert_eq!(own_descriptors(), before);
+    });
+}
+
+#[test]
+fn an_interface_with_large_frames_has_the_program_for_them() {
+    if !(may_load_programs() && may_run(&["ip"])) {
+        return;
+    }
+    in_namespace(|| {
+        let [usual, large, _] = INDICES;
+        [usual, large].into_iter().for_each(add);
+        ip(&format!("link set dev p{large} mtu 9000"));
+        let mut engine = serving();
+        [usual, large].into_iter().for_each(|index| engine.attach(index, XdpPlace::Driver).unwrap());
+        let links = links();
+        assert!(links.keys().eq(&[usual, large]) && links[&usual][1] != links[&large][1], "{links:?}");
+    });
+}
+
+/// Each call attaches the program where it was asked to, whatever other interfaces refuse.
+#[test]
+fn an_interface_that_is_refused_keeps_no_other_one_from_the_program() {
+    if !(may_load_programs() && may_run(&["ip"])) {
+        return;
+    }
+    in_namespace(|| {
+        let [gone, there, _] = INDICES;
+        add(there);
+        let mut engine = Engine::load().unwrap();
+        engine.attach(gone, XdpPlace::Driver).unwrap();
+        let published = engine.publish(&plan(1), vec![tables(&Rib::default(), &Rib::default())]);
+        assert!(published.is_err(), "it is refused now");
+        engine.attach(there, XdpPlace::Driver).unwrap();
+        assert!(links().keys().eq(&[there]), "{:?}", links());
     });
 }

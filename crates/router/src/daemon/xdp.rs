@@ -219,6 +219,9 @@ impl XdpPath {
         if has_links {
             self.attach(&devices, now);
         }
+        if self.replaced.is_some() {
+            self.note_failures();
+        }
         self.end_replaced()?;
         self.warn(warning);
         self.report(mirror);
@@ -234,18 +237,23 @@ impl XdpPath {
         }
         let awaits = self.links == LinkOwner::Predecessor;
         let running = RunningEngine::new((devices, vrfs), &self.rates, mirror, &self.shared.hub, awaits);
-        let mut running = running.map_err(DaemonError::Engine)?;
-        self.note_failures_of(&mut running);
-        if let Some(mut replaced) = self.running.take() {
-            let (room, more) = (replaced.room, running.room);
-            let line = format!(
-                "the program is loaded again: besides the main table it has room for {more}, not {room}"
-            );
-            self.log(EventKind::Router, &line);
-            running.engine.offer_links(replaced.links(devices).map_err(DaemonError::Engine)?);
-            self.replaced = Some(replaced);
+        let running = running.map_err(DaemonError::Engine)?;
+        self.replaced = self.running.replace(running);
+        match self.replaced {
+            None => self.note_failures(),
+            Some(_) => self.offer_links(devices)?,
         }
-        self.running = Some(running);
+        Ok(())
+    }
+
+    /// Has the running program take the links of the one whose place it takes.
+    fn offer_links(&mut self, devices: &[DeviceState]) -> Result<(), DaemonError> {
+        let (Some(running), Some(replaced)) = (&mut self.running, &mut self.replaced) else { return Ok(()) };
+        let (room, more) = (replaced.room, running.room);
+        running.engine.offer_links(replaced.links(devices).map_err(DaemonError::Engine)?);
+        let line =
+            format!("the program is loaded again: besides the main table it has room for {more}, not {room}");
+        self.log(EventKind::Router, &line);
         Ok(())
     }
 
@@ -308,8 +316,10 @@ impl XdpPath {
         Ok(())
     }
 
-    /// Has failed links noted in the tables of this program, by the kernel itself if it can.
-    fn note_failures_of(&self, running: &mut RunningEngine) {
+    /// Has failed links noted in the tables of the running program, by the kernel itself if it can; and no more in those of the
+    /// program before, which therefore has to forward no more.
+    fn note_failures(&mut self) {
+        let Some(running) = &mut self.running else { return };
         let namespace = noted_namespace(running.engine.note_failed_links());
         self.alarm.note_in(Box::new(ProgramNotes { failures: running.engine.link_failures(), namespace }));
     }

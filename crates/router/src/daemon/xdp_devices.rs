@@ -120,13 +120,20 @@ fn strips_tags(name: &str) -> String {
     )
 }
 
+/// What is decided once for an interface.
+#[derive(Clone, Copy)]
+struct ChosenHook {
+    choice: HookChoice,
+    gets_unfinished: bool,
+}
+
 /// The states of all interfaces, by port number.
 pub struct DeviceReader {
     names: Vec<String>,
     rule: HookRule,
     taken: TakenHooks,
-    /// By index: the choice for an interface is made once.
-    chosen: BTreeMap<u32, HookChoice>,
+    /// By index and birth: the choice for an interface is made once, when it comes.
+    chosen: BTreeMap<(u32, u64), ChosenHook>,
     features: FeatureReader,
     states: Vec<DeviceState>,
     /// The states that the log has.
@@ -176,6 +183,7 @@ impl DeviceReader {
         let known = self.states.iter().map(|state| (state.device.index, state.birth));
         let is_due = self.read_at.is_none_or(|read| read.elapsed() >= OFFLOAD_CHECK);
         if is_due || !known.eq(devices.iter().copied()) || self.features.have_changed() {
+            self.chosen.retain(|device, _| devices.contains(device));
             let states = (0..).zip(devices).map(|(port, device)| self.state(port, device));
             (self.states, self.read_at) = (states.collect(), Some(Instant::now()));
         }
@@ -205,15 +213,19 @@ impl DeviceReader {
                 gets_unfinished: false,
             };
         }
-        let choice =
-            *self.chosen.entry(index).or_insert_with(|| self.rule.choose(name, features, &self.taken));
+        let choose = || {
+            let choice = self.rule.choose(name, features, &self.taken);
+            ChosenHook { choice, gets_unfinished: choice.hook == Hook::Driver && is_veth(name) }
+        };
+        let ChosenHook { choice, gets_unfinished } =
+            *self.chosen.entry((index, birth)).or_insert_with(choose);
         let features = features.unwrap_or(XdpFeatures::UNKNOWN);
         DeviceState {
             device: device(index, choice.hook, features),
             birth,
             tags: tags(name, choice.hook, features),
             choice,
-            gets_unfinished: choice.hook == Hook::Driver && is_veth(name),
+            gets_unfinished,
         }
     }
 

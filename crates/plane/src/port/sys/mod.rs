@@ -24,5 +24,6 @@ pub(super) use send::SendBatch;
 pub(super) use shared_mapping::SharedMapping;
 #[cfg(feature = "bpf")]
 pub use shared_words::SharedWords;
-pub(super) use socket::{Socket, interface_index, interface_name};
+pub use socket::interface_name;
+pub(super) use socket::{Socket, interface_index};
 pub(super) use xdp_ring::XdpRings;

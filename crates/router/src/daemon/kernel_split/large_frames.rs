@@ -51,6 +51,8 @@ impl LargeFrames {
         self.read_at = Some(Instant::now());
         let receive_large = links.iter().filter(|link| self.has_several && receives_several(link));
         let devices: BTreeSet<_> = receive_large.map(Link::index).collect();
+        // A link that comes later may have the index of one that is gone.
+        self.warned.retain(|index| links.iter().any(|link| link.index() == *index));
         for link in links.iter().filter(|link| devices.contains(&link.index())) {
             if self.warned.insert(link.index()) {
                 log::warning(&line(link.name()));
@@ -68,10 +70,9 @@ impl LargeFrames {
 
 /// Whether a frame of this link may hold several segments of TCP. What cannot be read is taken as true.
 fn receives_several(link: &Link) -> bool {
-    let is_splitting = |driver: String| SPLITTING.contains(&driver.as_str());
-    let facts: [Result<bool, PortError>; 3] =
-        [link.driver().map(is_splitting), link.merges_frames(), link.runs_gro()];
-    facts.into_iter().any(|fact| fact.unwrap_or(true))
+    let splits = || Ok(SPLITTING.contains(&link.driver()?.as_str()));
+    let holds = |fact: Result<bool, PortError>| fact.unwrap_or(true);
+    holds(splits()) || holds(link.merges_frames()) || holds(link.runs_gro())
 }
 
 fn line(interface: &str) -> String {
