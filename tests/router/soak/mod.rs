@@ -20,7 +20,7 @@ use churn::{Link, Routes};
 use fullview_testnet::{Program, eventually, may_run};
 use place::Place;
 use traffic::{Flow, Tally};
-use vitals::{Trend, Vitals};
+use vitals::{Held, Trend, Vitals};
 
 /// The time among the other tests, in seconds: long enough for every kind of trouble, too short to judge memory.
 const SHORT: u64 = 5;
@@ -102,6 +102,7 @@ impl Soak<'_> {
         // Most prefixes have been announced once; from here on the tables keep their sizes.
         (0..WARM_UP).for_each(|_| routes.round());
         let before = self.quiet();
+        let held = Held::by(self.program.id());
         let (samples, tallies, aside) = scope(|scope| {
             let stable = [inet6, back].map(|mut flow| {
                 scope.spawn(move || {
@@ -144,7 +145,13 @@ impl Soak<'_> {
             let after = self.quiet();
             after.threads <= before.threads && after.descriptors <= before.descriptors
         };
-        assert!(eventually(is_as_before), "{before:?}, now {:?}", self.quiet());
+        let id = self.program.id();
+        assert!(
+            eventually(is_as_before),
+            "{before:?}, now {:?}; new: {:?}",
+            self.quiet(),
+            Held::by(id).since(&held)
+        );
     }
 
     fn repeat(&self, pause: u64, mut each: impl FnMut()) {

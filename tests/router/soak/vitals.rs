@@ -37,6 +37,37 @@ impl Vitals {
     }
 }
 
+/// What the descriptors of a process are, and the names of its threads, each as often as there are such.
+#[derive(Debug)]
+pub struct Held(Vec<String>);
+
+impl Held {
+    pub fn by(process: u32) -> Held {
+        let paths = |folder: &str| {
+            let entries = fs::read_dir(format!("/proc/{process}/{folder}")).unwrap().flatten();
+            entries.map(|entry| entry.path())
+        };
+        // Some end meanwhile.
+        let descriptors = paths("fd").filter_map(|path| fs::read_link(path).ok());
+        let threads = paths("task").filter_map(|path| fs::read_to_string(path.join("comm")).ok());
+        let descriptors = descriptors.map(|target| target.display().to_string());
+        Held(descriptors.chain(threads).collect())
+    }
+
+    /// What there was not before; the numbers of sockets count as differences.
+    pub fn since(self, before: &Held) -> Vec<String> {
+        let mut known = before.0.clone();
+        let is_new = |held: &String| match known.iter().position(|one| one == held) {
+            Some(at) => {
+                known.swap_remove(at);
+                false
+            }
+            None => true,
+        };
+        self.0.into_iter().filter(is_new).collect()
+    }
+}
+
 fn field(text: &str, name: &str) -> f64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
