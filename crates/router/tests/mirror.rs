@@ -906,6 +906,27 @@ fn a_table_keeps_its_routes_while_a_worker_may_look_up_in_it() {
     assert_eq!(["10.0.2.5", "10.0.2.9"].map(|to| script.to(to)), ["no route"; 2]);
 }
 
+/// The index of a group that is freed goes to the next group that is made.
+#[test]
+fn a_group_stays_while_a_table_keeps_routes_to_it() {
+    let mut script = Script::new();
+    let gone = route("198.18.0.0/15", &[by(1, "10.0.1.9"), by(2, "10.0.2.9")]);
+    script.apply([add(gone.clone()), neighbor(1, "10.0.1.9", 19, STALE), neighbor(2, "10.0.2.9", 29, STALE)]);
+    let before = script.view();
+    let gone = ControlEvent::RouteRemoved(gone);
+    into_a_vrf().into_iter().chain([gone]).for_each(|event| script.mirror.apply(event));
+    for weight in 1..10 {
+        let hops = [RouteHop::new(1, None, weight), direct(2)];
+        script.mirror.apply(add(route(&format!("198.2{weight}.0.0/16"), &hops)));
+        script.mirror.commit(script.now);
+        assert_eq!(script.all("198.18.0.1"), set(&["0:19", "1:29"]), "a worker uses the view before");
+        script.now += Time::from_millis(100);
+    }
+    drop(before);
+    script.settle();
+    assert_eq!(script.to("198.18.0.1"), "no route");
+}
+
 #[test]
 fn a_dump_removes_what_it_does_not_list() {
     let mut script = Script::new();

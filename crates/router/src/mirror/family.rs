@@ -382,6 +382,11 @@ impl<A: Address> FamilyRoutes<A> {
         self.commit_hosts((now, Origin::Protocol), tables, sets);
     }
 
+    /// Whether a table does not have all changes.
+    pub fn has_changes(&self) -> bool {
+        self.touched.values().any(|touched| !(touched.at_once.is_empty() && touched.soon.is_empty()))
+    }
+
     /// Hands to these tables the routes that there are, at once. Routes that are gone stay there until [`Self::commit`].
     pub fn commit_present(
         &mut self,

@@ -34,15 +34,22 @@ impl Reclaim {
         }
     }
 
-    /// Frees what no FIB leads to any more.
+    /// Frees what no FIB leads to any more. A generation of a RIB says nothing about changes that the RIB does not have: while
+    /// a table is kept from some, what their routes used stays where it is.
     pub fn follow(&mut self, routing: &mut Routing) {
+        if !routing.has_changes() {
+            self.take_released(routing);
+        }
+        for unused in self.0.extract_if(.., |unused| unused.since.are_reached(&routing.tables)) {
+            routing.sets.free(unused.next_hops, unused.groups);
+        }
+    }
+
+    fn take_released(&mut self, routing: &mut Routing) {
         let (next_hops, groups) =
             (routing.sets.next_hops.take_released(), routing.sets.take_released_groups());
         if !(next_hops.is_empty() && groups.is_empty()) {
             self.0.push(Unused { since: Generations::of(&routing.tables), next_hops, groups });
-        }
-        for unused in self.0.extract_if(.., |unused| unused.since.are_reached(&routing.tables)) {
-            routing.sets.free(unused.next_hops, unused.groups);
         }
     }
 }

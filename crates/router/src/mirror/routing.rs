@@ -272,6 +272,11 @@ impl Routing {
         self.inet6.commit(now, left, &mut self.tables.inet6, &self.sets);
     }
 
+    /// Whether a table does not have all changed routes.
+    pub fn has_changes(&self) -> bool {
+        self.inet.has_changes() || self.inet6.has_changes()
+    }
+
     /// Hands to these tables the routes that there are, at once, so that packets may be looked up in them. Routes that are gone
     /// stay there until [`Self::commit`].
     pub fn commit_present(&mut self, now: Time, tables: &BTreeSet<u32>) {
