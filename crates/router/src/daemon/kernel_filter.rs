@@ -135,8 +135,8 @@ impl UnfencedFilter {
 }
 
 impl KernelFilter {
-    /// Makes fence and rules again if interfaces or their addresses are others, or the rules are that did not follow them. New interfaces forward when the worker has
-    /// taken the rules about them.
+    /// Makes fence and rules again if interfaces or their addresses are others, or the rules are that did not follow them. New
+    /// interfaces forward when the worker has taken the rules about them.
     pub fn follow(&mut self, plane: &mut ControlPlane) -> Result<(), DaemonError> {
         plane.filter.iter_mut().for_each(RunningFilter::free_former);
         if self.opening && plane.filter.as_ref().is_some_and(RunningFilter::is_settled) {

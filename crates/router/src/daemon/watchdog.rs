@@ -30,7 +30,8 @@ impl Watchdog {
         self.heartbeat.as_ref().map(Heartbeat::timeout)
     }
 
-    /// Logs when a worker falls silent, and when all go on; the service manager is told only while all do. `oldest_round` is when the last round of the most silent one began.
+    /// Logs when a worker falls silent, and when all go on; the service manager is told only while all do. `oldest_round` is when
+    /// the last round of the most silent one began.
     pub fn end_turn(&mut self, oldest_round: Option<ReportTime>, plane: &ControlPlane) {
         let is_silent = oldest_round.is_some_and(|began| began.is_silence_until(ReportTime::coarse()));
         if is_silent != mem::replace(&mut self.is_silent, is_silent) {
