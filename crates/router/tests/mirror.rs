@@ -906,6 +906,26 @@ fn a_table_keeps_its_routes_while_a_worker_may_look_up_in_it() {
     assert_eq!(["10.0.2.5", "10.0.2.9"].map(|to| script.to(to)), ["no route"; 2]);
 }
 
+#[test]
+fn a_table_loses_its_routes_soon_after_the_last_worker_looked_up_in_it() {
+    let mut script = Script::new();
+    let before = script.view();
+    let gone = ControlEvent::RouteRemoved(connected("10.0.2.0/24", 2));
+    into_a_vrf().into_iter().chain([gone]).for_each(|event| script.mirror.apply(event));
+    for _ in 0..50 {
+        script.mirror.commit(script.now);
+        script.now += Time::from_millis(10);
+    }
+    assert_eq!(script.to("10.0.2.9"), "1:glean", "a worker uses the view before");
+    drop(before);
+    let due = |script: &Script| script.mirror.next_deadline().filter(|due| *due <= script.now);
+    assert_eq!(due(&script), Some(script.now));
+    script.mirror.commit(script.now);
+    assert_eq!(script.to("10.0.2.9"), "no route");
+    script.now += Time::from_millis(100);
+    assert_eq!(due(&script), None, "no table is left to look at");
+}
+
 /// The index of a group that is freed goes to the next group that is made.
 #[test]
 fn a_group_stays_while_a_table_keeps_routes_to_it() {

@@ -59,6 +59,9 @@ const RETRY_PAUSE: Time = Time::from_secs(1);
 /// The longest time for which tables keep routes that are gone because a worker may still use an earlier view.
 const LONGEST_LEFT: Time = Time::from_secs(1);
 
+/// The time between two looks for workers that may still use such a view: nothing reports that they use a later one.
+const LOOK_PAUSE: Time = Time::from_millis(10);
+
 /// Tables in which an interface looked up by a view that workers may still read.
 struct LeftTables {
     tables: BTreeSet<u32>,
@@ -75,6 +78,8 @@ pub struct Mirror {
     reclaim: Reclaim,
     /// Tables that keep routes that are gone.
     left: Vec<LeftTables>,
+    /// When to look for workers that may use the views of `left`.
+    next_look: Time,
     publisher: Publisher,
     /// The tables that rules name, and how much their routes cover.
     coverage: Vec<(Family, u32, Coverage)>,
@@ -102,6 +107,7 @@ impl Mirror {
             routing,
             reclaim: Reclaim::default(),
             left: Vec::new(),
+            next_look: now,
             coverage: Vec::new(),
             view_changed: true,
             suspected: Vec::new(),
@@ -242,9 +248,10 @@ impl Mirror {
         self.routing.sets.next_hops.reclaim();
     }
 
-    /// When [`Self::tick`] has something to do.
+    /// When [`Self::commit`] has something to do even if nothing changes.
     pub fn next_deadline(&self) -> Option<Time> {
-        self.routing.tables.next_deadline()
+        let look = (!self.left.is_empty()).then_some(self.next_look);
+        self.routing.tables.next_deadline().into_iter().chain(look).min()
     }
 
     /// Returns whether the tables that rules name have a default route, or any route, and did not have it before, or the
@@ -287,6 +294,7 @@ impl Mirror {
     fn left_tables(&mut self, now: Time) -> BTreeSet<u32> {
         let next_hops = &self.routing.sets.next_hops;
         self.left.retain(|left| now < left.until && next_hops.is_read(left.view));
+        self.next_look = now + LOOK_PAUSE;
         self.left.iter().flat_map(|left| &left.tables).copied().collect()
     }
 
