@@ -66,8 +66,8 @@ impl ChangeLab {
         self.has_program_at(&[index]);
     }
 
-    /// Waits until the router has programs at these interfaces besides eth1 and eth2, which have the same ones as ever and
-    /// forward more packets.
+    /// Waits until the router has programs at these interfaces besides eth1 and eth2. Eth1 and eth2 must still have the
+    /// programs that they had at the start, and these must have forwarded more packets.
     fn has_program_at(&mut self, others: &[u32]) {
         let is_there =
             || links(&self.program).keys().filter(|index| !self.stay.contains_key(*index)).eq(others);

@@ -37,7 +37,7 @@ fn acknowledgement(client: (Address, u16)) -> Packet {
     segment(client, true, ACK, 101, 5001)
 }
 
-/// Opens connections from forged addresses, which the server answers, and which nobody completes.
+/// Opens connections from forged addresses, which the server answers, and which no client completes.
 fn flood(bench: &mut Bench, number: std::ops::Range<u32>) {
     for number in number {
         let forged = (Address::inet(0xc612_0000 + number), 1);
