@@ -161,7 +161,7 @@ fn connect(from: &str, to: SocketAddr) -> String {
     format!("{} to {}, intact: {}", stream.local_addr().unwrap(), stream.peer_addr().unwrap(), back == sent)
 }
 
-/// The error that a UDP socket gets for a port that nobody listens at.
+/// The error that a UDP socket gets for a port at which no process listens.
 fn refused(host: &Node, from: &str, to: &str) -> String {
     let socket = socket(host, from);
     socket.connect(to).unwrap();

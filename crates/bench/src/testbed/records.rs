@@ -126,7 +126,7 @@ fn lock_file(folder: &Path) -> io::Result<File> {
 fn has_ended(path: &Path) -> bool {
     let is_owner = path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok()).is_some();
     let lock = || File::options().append(true).open(path.join(LOCK));
-    // If the lock fails for another reason, nobody knows whether the owner lives.
+    // If the lock fails for another reason, it is unknown whether the owner lives.
     is_owner && lock().is_ok_and(|lock| lock.try_lock().is_ok())
 }
 

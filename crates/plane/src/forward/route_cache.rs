@@ -112,7 +112,7 @@ impl<A: Address> RouteCache<A> {
     }
 }
 
-/// Fibonacci hashing of both halves of the address. Whoever chooses destinations can make them share a place; then they
+/// Fibonacci hashing of both halves of the address. A sender that chooses destinations can make them share a place; then they
 /// miss, which costs no more than the lookup.
 #[inline(always)]
 fn place<A: Address>(entries: &[CachedRoute<A>], addr: A) -> usize {

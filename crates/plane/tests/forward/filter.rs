@@ -231,7 +231,7 @@ fn what_the_filter_remembers_is_handed_over_in_pieces() {
     assert_eq!(hand(&mut forwarder, FilterPiece::of(PieceOf::Rules(0))).totals, (273, 0));
 }
 
-/// For the moment in which the view does not know a next hop yet, nobody can say which rules a packet would meet.
+/// Which rules a packet would meet is not known in the moment in which the view does not know a next hop yet.
 #[test]
 fn a_packet_does_not_leave_past_the_rules_by_a_next_hop_that_is_not_known() {
     let mut forwarder = filtered(pf("pass"));

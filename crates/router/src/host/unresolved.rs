@@ -16,7 +16,7 @@ pub(super) fn report<R: NextHopResolver>(
     neighbor: NeighborId,
     packets: VecDeque<QueuedPacket>,
 ) {
-    // Nobody else waits for what the router sent: a reset in another's name would be reported to that one.
+    // No host waits for what the router itself sent; a reset in another host's name would be reported to that host.
     for QueuedPacket { packet, interface, .. } in packets.into_iter().filter(|queued| !queued.is_own) {
         match neighbor.ip {
             IpAddr::V4(_) => {
