@@ -25,11 +25,6 @@ impl NumberList {
         NumberList { links, cursor: bound, len: 0 }
     }
 
-    /// The bytes of the links.
-    pub fn bytes(&self) -> usize {
-        size_of_val(&*self.links)
-    }
-
     /// How many numbers there are.
     pub fn len(&self) -> u32 {
         self.len
@@ -43,12 +38,6 @@ impl NumberList {
     pub fn first(&self) -> Option<u32> {
         let first = self.links[self.ends() as usize].after;
         (first != self.ends()).then_some(first)
-    }
-
-    /// The numbers in their order.
-    pub fn iter(&self) -> impl Iterator<Item = u32> {
-        let next = |number: u32| Some(self.links[number as usize].after).filter(|next| *next != self.ends());
-        std::iter::successors(self.first(), move |number| next(*number))
     }
 
     /// Adds a number that is not in the list.

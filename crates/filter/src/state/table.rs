@@ -6,7 +6,7 @@ use super::entry::{ColdState, HotState, Peer, StateFlags, StateTranslation};
 use super::flow_key::FlowKey;
 use super::hash::FlowHasher;
 use super::index::FlowIndex;
-use super::number_list::NumberList;
+use super::number_set::NumberSet;
 use super::phase::Phase;
 use super::tcp::{self, Tracked};
 use crate::memory::LargeArray;
@@ -48,8 +48,10 @@ pub struct StateTable {
     len: usize,
     /// How many of them translate.
     translating: usize,
-    /// Those that end for new ones in a full table, in the order in which that became true of them.
-    replaceable: NumberList,
+    /// Those that end for new ones in a full table, and the entry from which on the next one is looked for. It goes round: the
+    /// new state has the place of the one that ended, which comes last then. (An order of their own would take 8 bytes each.)
+    replaceable: NumberSet,
+    hand: u32,
 }
 
 /// The end of the list of free entries.
@@ -68,7 +70,8 @@ impl StateTable {
             freed: NONE,
             len: 0,
             translating: 0,
-            replaceable: NumberList::new(capacity),
+            replaceable: NumberSet::new(capacity),
+            hand: 0,
         }
     }
 
@@ -89,13 +92,18 @@ impl StateTable {
 
     /// The state that ends for a new one in a full table, if there is one.
     pub(crate) fn replaceable(&self) -> Option<u32> {
-        self.replaceable.first()
+        self.replaceable.iter_from(self.hand).next()
     }
 
-    /// The entries of all states: at last those that give way to new ones, in their order.
+    /// Has the next one looked for behind a state that ends for a new one.
+    pub(crate) fn pass_replaced(&mut self, id: u32) {
+        self.hand = id + 1;
+    }
+
+    /// The entries of all states: at last those that give way to new ones, in the order in which they do.
     pub(crate) fn entries_in_order(&self) -> Vec<u32> {
         let stays = |id: &u32| self.get(*id).0.is_used() && !self.get(*id).0.gives_way();
-        (0..self.fresh).filter(stays).chain(self.replaceable.iter()).collect()
+        (0..self.fresh).filter(stays).chain(self.replaceable.iter_from(self.hand)).collect()
     }
 
     /// How many states fit.
@@ -216,7 +224,7 @@ impl StateTable {
             return Err(TableFull);
         }
         if hot.gives_way() {
-            self.replaceable.push(id);
+            self.replaceable.insert(id);
         }
         self.len += 1;
         self.translating += usize::from(hot.translation().side().is_some());
@@ -328,7 +336,7 @@ impl StateTable {
 
     #[cold]
     fn set_replaceable(&mut self, id: u32, gives_way: bool) {
-        if gives_way { self.replaceable.push(id) } else { self.replaceable.remove(id) }
+        if gives_way { self.replaceable.insert(id) } else { self.replaceable.remove(id) }
     }
 
     /// Notes when the last packet of a state came.

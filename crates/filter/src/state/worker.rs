@@ -304,6 +304,7 @@ impl FilterWorker {
     #[cold]
     pub(crate) fn replace(&mut self, id: u32, now: u32) {
         self.forget(id, now);
+        self.states.pass_replaced(id);
         self.replaced += 1;
     }
 
