@@ -92,15 +92,13 @@ impl Drop for OtherBuild {
     }
 }
 
-/// Waits until no other run builds or removes the programs of a commit; none does so while the file is open.
-fn lock(path: &Path) -> io::Result<File> {
-    let file = File::options().create(true).append(true).open(path)?;
+/// Waits until no other run has this lock, which this run has while the file is open.
+fn lock(path: &Path) -> anyhow::Result<File> {
+    let name = || path.display().to_string();
+    let file = File::options().create(true).append(true).open(path).with_context(name)?;
     if file.try_lock().is_err() {
-        log::line(&format!(
-            "another run has {}: this one waits until it has built its program",
-            path.display()
-        ));
-        file.lock()?;
+        log::line(&format!("another run has {}: this one waits until it has built its program", name()));
+        file.lock().with_context(name)?;
     }
     Ok(file)
 }
@@ -135,11 +133,13 @@ impl Commit {
         let target = folder.join("build");
         fs::create_dir_all(&target).with_context(|| target.display().to_string())?;
         let lock_path = target.join(format!("{}.lock", self.short()));
-        let _alone = lock(&lock_path).with_context(|| lock_path.display().to_string())?;
+        let _alone = lock(&lock_path)?;
         if program.exists() {
             log::line(&format!("{} was kept from an earlier run, or another one uses it", program.display()));
             return OtherBuild::used(program.clone(), None).with_context(of_program);
         }
+        // The programs of all commits have one name in `target`: none may be built before this one is copied.
+        let _target = lock(&target.join("target.lock"))?;
         let worktree = Worktree::add(self, folder.join(self.short()), keep)?;
         let built = build(&worktree.path, &target)?;
         copy_whole(&built, &program)

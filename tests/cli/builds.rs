@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -16,10 +16,14 @@ fn folder() -> TempDir {
     dir
 }
 
-/// A program of this text in the folder.
+/// A build of this text in the folder.
 fn script(dir: &Path, text: &str) -> PathBuf {
-    let path = dir.join("other.sh");
-    fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    executable(dir, "other.sh", &format!("#!/bin/sh\n{text}\n"))
+}
+
+fn executable(dir: &Path, name: &str, text: &str) -> PathBuf {
+    let path = dir.join(name);
+    fs::write(&path, text).unwrap();
     fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
     path
 }
@@ -226,6 +230,42 @@ fn a_commit_is_built_beside_the_checkout_and_removed_afterwards() {
     let ran = against(root, Path::new("HEAD"), &[]);
     assert!(ran.code == 1 && ran.err.contains("cargo could not build this commit"), "{}", ran.err);
     git(root, &["checkout", "--quiet", "HEAD~1"]);
+}
+
+/// In place of cargo: it builds a file with the name of the commit, and ends when another one has built over it, or after a
+/// second.
+const SLOW_CARGO: &str = r#"#!/bin/sh
+commit=$(git rev-parse HEAD)
+for kind in debug release; do
+    mkdir -p "$CARGO_TARGET_DIR/$kind"
+    echo "$commit" > "$CARGO_TARGET_DIR/$kind/fullview"
+done
+for wait in 1 2 3 4 5 6 7 8 9 10; do
+    [ "$(cat "$CARGO_TARGET_DIR/debug/fullview")" = "$commit" ] || exit 0
+    sleep 0.1
+done
+"#;
+
+#[test]
+fn runs_that_build_two_commits_at_once_have_each_its_own() {
+    let dir = repository();
+    let root = dir.path();
+    git(root, &["commit", "--quiet", "--allow-empty", "--message", "second"]);
+    let cargo = executable(root, "slow-cargo", SLOW_CARGO);
+    let run = |commit: &str| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("fullview"));
+        command.args(["bench", "small.toml", "--keep", "--against", commit]).env("CARGO", &cargo);
+        command.current_dir(root).stderr(Stdio::null()).spawn().unwrap()
+    };
+    for mut run in ["HEAD", "HEAD~1"].map(run) {
+        assert_eq!(run.wait().unwrap().code(), Some(2), "what was built is no program");
+    }
+    let programs: Vec<String> = kept(root).into_iter().filter(|name| name.starts_with("fullview-")).collect();
+    assert_eq!(programs.len(), 2, "{programs:?}");
+    for program in programs {
+        let built = fs::read_to_string(root.join("target/against").join(&program)).unwrap();
+        assert!(program["fullview-".len()..].starts_with(&built[..12]), "{program} is {built}");
+    }
 }
 
 #[test]
