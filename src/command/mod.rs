@@ -46,6 +46,7 @@ pub mod reload;
 pub mod report;
 pub mod route;
 pub mod serve;
+mod shared_program;
 pub mod show;
 mod show_filter;
 mod show_states;

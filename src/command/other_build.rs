@@ -1,6 +1,6 @@
 //! The other build of a comparison: a program that exists, or a commit of this repository that is built.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::Context;
 use fullview_router::error::BadInput;
 use fullview_router::log;
+
+use super::shared_program::{LockedProgram, UsedProgram, lock};
 
 /// Where commits are built, below the root of the repository.
 const FOLDER: &str = "target/against";
@@ -34,14 +36,12 @@ struct Commit {
     name: String,
 }
 
-/// A program that can be started. What this run made for it is removed with this value, unless the user keeps it or another run
-/// uses it.
-pub struct OtherBuild {
-    path: PathBuf,
-    /// What this run locks to remove the program; nothing if it stays.
-    removal_lock: Option<PathBuf>,
-    /// The program, locked for as long as it is used; nothing if the user gave it.
-    in_use: Option<File>,
+/// A program that can be started.
+pub enum OtherBuild {
+    /// One that the user gave.
+    Given(PathBuf),
+    /// One that was built.
+    Built(UsedProgram),
 }
 
 impl OtherBuild {
@@ -63,44 +63,18 @@ impl OtherBuild {
     /// Builds it if it is a commit.
     pub fn make(found: &Found, keep: bool) -> anyhow::Result<Self> {
         match &found.source {
-            Source::Program(path) => Ok(Self { path: path.clone(), removal_lock: None, in_use: None }),
-            Source::Commit(commit) => commit.program(keep),
+            Source::Program(path) => Ok(Self::Given(path.clone())),
+            Source::Commit(commit) => commit.program(keep).map(Self::Built),
         }
-    }
-
-    /// Locks a program that nothing removes meanwhile.
-    fn used(path: PathBuf, removal_lock: Option<PathBuf>) -> io::Result<Self> {
-        let in_use = File::open(&path)?;
-        in_use.lock_shared()?;
-        Ok(Self { path, removal_lock, in_use: Some(in_use) })
     }
 
     /// Where the program is, while this value lives.
     pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for OtherBuild {
-    fn drop(&mut self) {
-        let (Some(in_use), Some(path)) = (&self.in_use, &self.removal_lock) else { return };
-        let Ok(_alone) = lock(path) else { return };
-        if in_use.try_lock().is_ok() {
-            // It stays where no further run is disturbed by it.
-            let _ = fs::remove_file(&self.path);
+        match self {
+            Self::Given(path) => path,
+            Self::Built(program) => program.path(),
         }
     }
-}
-
-/// Waits until no other run has this lock, which this run has while the file is open.
-fn lock(path: &Path) -> anyhow::Result<File> {
-    let name = || path.display().to_string();
-    let file = File::options().create(true).append(true).open(path).with_context(name)?;
-    if file.try_lock().is_err() {
-        log::line(&format!("another run has {}: this one waits until it has built its program", name()));
-        file.lock().with_context(name)?;
-    }
-    Ok(file)
 }
 
 impl Commit {
@@ -125,40 +99,21 @@ impl Commit {
         &self.name[..12]
     }
 
-    /// The program of this commit, built unless an earlier run kept it.
-    fn program(&self, keep: bool) -> anyhow::Result<OtherBuild> {
+    /// The program of this commit, built unless it is there.
+    fn program(&self, keep: bool) -> anyhow::Result<UsedProgram> {
         let folder = self.root.join(FOLDER);
-        let program = folder.join(format!("fullview-{}{}", self.short(), suffix()));
-        let of_program = || program.display().to_string();
         let target = folder.join("build");
         fs::create_dir_all(&target).with_context(|| target.display().to_string())?;
-        let lock_path = target.join(format!("{}.lock", self.short()));
-        let _alone = lock(&lock_path)?;
-        if program.exists() {
-            log::line(&format!("{} was kept from an earlier run, or another one uses it", program.display()));
-            return OtherBuild::used(program.clone(), None).with_context(of_program);
+        let path = folder.join(format!("fullview-{}{}", self.short(), suffix()));
+        let program = LockedProgram::new(path, target.join(format!("{}.lock", self.short())))?;
+        if let Some(found) = program.found(keep)? {
+            return Ok(found);
         }
         // The programs of all commits have one name in `target`: none may be built before this one is copied.
         let _target = lock(&target.join("target.lock"))?;
         let worktree = Worktree::add(self, folder.join(self.short()), keep)?;
-        let built = build(&worktree.path, &target)?;
-        copy_whole(&built, &program)
-            .and_then(|()| OtherBuild::used(program.clone(), (!keep).then_some(lock_path)))
-            .with_context(of_program)
+        program.copied(&build(&worktree.path, &target)?, keep)
     }
-}
-
-/// Copies a program so that its final name is that of a whole file only: a later run takes it for one that was kept.
-fn copy_whole(from: &Path, to: &Path) -> io::Result<()> {
-    let partial = to.with_added_extension("partial");
-    let copied = fs::copy(from, &partial)
-        .and_then(|_| File::open(&partial)?.sync_all())
-        .and_then(|()| fs::rename(&partial, to));
-    if copied.is_err() {
-        // If this fails too, a partial file stays that nothing reads.
-        let _ = fs::remove_file(&partial);
-    }
-    copied
 }
 
 /// A checkout of a commit beside the user's.
@@ -243,58 +198,4 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     let ran = ran.map_err(|error: io::Error| format!("git cannot be run: {error}"))?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim().to_owned();
     if ran.status.success() { Ok(text(ran.stdout)) } else { Err(text(ran.stderr)) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The device has no space for the copy, of which a part is written.
-    #[test]
-    fn a_copy_that_fails_leaves_nothing_that_a_later_run_takes_for_a_program() {
-        let dir = tempfile::tempdir().unwrap();
-        let [from, to] = ["built", "fullview-0123"].map(|name| dir.path().join(name));
-        std::os::unix::fs::symlink("/dev/full", dir.path().join("fullview-0123.partial")).unwrap();
-        fs::write(&from, "a program").unwrap();
-        assert!(copy_whole(&from, &to).is_err());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "only the program that was built");
-        copy_whole(&from, &to).unwrap();
-        assert_eq!(fs::read(&to).unwrap(), b"a program");
-    }
-
-    /// A commit whose program is there already.
-    fn commit_with_program(root: &Path) -> Found {
-        let name = "0123456789abcdef0123456789abcdef01234567".to_owned();
-        let commit = Commit { root: root.into(), name };
-        fs::create_dir_all(root.join(FOLDER)).unwrap();
-        fs::write(program_in(root), "a program").unwrap();
-        Found { label: "a commit".into(), slug: "a-commit".into(), source: Source::Commit(commit) }
-    }
-
-    fn program_in(root: &Path) -> PathBuf {
-        root.join(FOLDER).join(format!("fullview-0123456789ab{}", suffix()))
-    }
-
-    #[test]
-    fn a_program_that_was_kept_stays() {
-        let dir = tempfile::tempdir().unwrap();
-        let found = commit_with_program(dir.path());
-        let other = OtherBuild::make(&found, false).unwrap();
-        assert_eq!(other.path(), program_in(dir.path()));
-        drop(other);
-        assert!(program_in(dir.path()).exists());
-    }
-
-    #[test]
-    fn a_program_that_another_run_uses_stays() {
-        let dir = tempfile::tempdir().unwrap();
-        let found = commit_with_program(dir.path());
-        let lock_path = dir.path().join("lock");
-        let made = || OtherBuild::used(program_in(dir.path()), Some(lock_path.clone())).unwrap();
-        let (first, second) = (made(), OtherBuild::make(&found, false).unwrap());
-        drop(first);
-        assert!(second.path().exists());
-        drop((second, made()));
-        assert!(!program_in(dir.path()).exists());
-    }
 }
