@@ -61,22 +61,30 @@ impl fullview_lab::Settings for BuildSettings {
     }
 }
 
-/// Refuses routers that are processes of their own. Their program is the same whichever build starts it, also that of our
-/// own router, which is built from the checkout of the script.
+/// Refuses routers and lookups that are processes of their own. Their program is the same whichever build starts it, also that
+/// of our own router, which is built from the checkout of the script.
 pub fn refuse_peers(experiment: &Experiment<Settings>) -> Result<(), ExperimentError> {
-    let of_variant = experiment.variants.iter().position(|variant| variant.set.load.peer.is_some());
-    let place = match of_variant {
-        Some(variant) => vec![PathStep::Key("variants"), PathStep::Item(variant), PathStep::Key("set")],
-        None if experiment.subject.load.peer.is_some() => vec![PathStep::Key("subject")],
-        None => return Ok(()),
-    };
-    let path = [place, vec![PathStep::Key("load"), PathStep::Key("peer")]].concat();
-    Err(experiment.refuse(&path, ROUTERS_THAT_ARE_THE_SAME.into()))
+    let place = |variant| vec![PathStep::Key("variants"), PathStep::Item(variant), PathStep::Key("set")];
+    let variants = experiment.variants.iter().enumerate();
+    let sets = variants.map(|(variant, Variant { set, .. })| (place(variant), set));
+    for (place, set) in sets.chain([(vec![PathStep::Key("subject")], &experiment.subject)]) {
+        if let Some(group) = group_with_peer(set) {
+            let path = [place, vec![PathStep::Key(group), PathStep::Key("peer")]].concat();
+            return Err(experiment.refuse(&path, PROGRAMS_THAT_ARE_THE_SAME.into()));
+        }
+    }
+    Ok(())
 }
 
-const ROUTERS_THAT_ARE_THE_SAME: &str = "--against would compare this program with itself, because both builds start the same \
-                                         one: run `fullview bench` without --against in a checkout of each commit, and \
-                                         compare the two results folders by `fullview compare`";
+/// The table of the settings that names a program.
+fn group_with_peer(set: &Settings) -> Option<&'static str> {
+    let peers = [("load", &set.load.peer), ("lookup", &set.lookup.peer)];
+    peers.into_iter().find(|(_, peer)| peer.is_some()).map(|(group, _)| group)
+}
+
+const PROGRAMS_THAT_ARE_THE_SAME: &str = "--against would compare this program with itself, because both builds start the same \
+                                          one: run `fullview bench` without --against in a checkout of each commit, and \
+                                          compare the two results folders by `fullview compare`";
 
 /// The experiment that compares two builds: each variant of `experiment` is two, served by the build before and by this one,
 /// and the second is compared with the first.
@@ -142,7 +150,7 @@ analysis.baseline = "dxr"
     }
 
     #[test]
-    fn routers_that_are_processes_are_refused_where_they_stand() {
+    fn routers_and_lookups_that_are_processes_are_refused_where_they_stand() {
         let refused = |text: &str| {
             refuse_peers(&Experiment::parse("question.toml", text).unwrap())
                 .map_err(|error| error.to_string())
@@ -157,6 +165,12 @@ analysis.baseline = "dxr"
             of_all.starts_with("question.toml:6:25: ") && of_all.contains("fullview compare"),
             "{of_all}"
         );
+        let lookup = "lookup.peer = { program = \"peers/rust/run.sh\", inet = \"ip_network_table:32\" }";
+        let of_one = refused(&QUESTION.replace("set.router.algorithm = \"dxr\"", &format!("set.{lookup}")));
+        let error = of_one.unwrap_err();
+        assert!(error.starts_with("question.toml:9:54: --against would compare"), "{error}");
+        let of_all = refused(&QUESTION.replace("traffic.flows = 7", lookup)).unwrap_err();
+        assert!(of_all.starts_with("question.toml:6:27: "), "{of_all}");
     }
 
     #[test]
