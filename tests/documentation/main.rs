@@ -8,3 +8,4 @@ mod keys;
 mod links;
 mod measurements;
 mod schema;
+mod slices;

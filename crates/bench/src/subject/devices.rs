@@ -134,7 +134,7 @@ impl DeviceFactory {
             members
                 .push(Box::new(DeviceMember::start(arm, &stream.settings, &program, seed).map_err(failed)?));
         }
-        work(&mut ArmPanel::new(vec![Box::new(control)], members, false, limits::TESTBED))
+        work(&mut ArmPanel::new(vec![Box::new(control)], members, false, limits::of_panel(streams)))
     }
 
     /// The place of a bed for this device that is none of `taken`, with the routes of this family.

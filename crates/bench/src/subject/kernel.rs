@@ -301,7 +301,7 @@ fn panel<'p, A: BenchFamily>(
         Box::new(KernelMember { arm, number, kind, sequence }) as Box<dyn PanelMember>
     });
     let control = Box::new(KernelArm::new(ready, ready.beside(0)));
-    ArmPanel::new(vec![control], members.collect(), false, limits::KERNEL)
+    ArmPanel::new(vec![control], members.collect(), false, limits::of_panel(streams))
 }
 
 fn forwarder(kind: KernelForwarder, table: &Table) -> Result<Forwarder, BenchError> {

@@ -25,6 +25,7 @@ use panels::{PanelFactories, bed};
 use peer::Peers;
 use setting_place::SettingPlace;
 use updates::UpdateFactory;
+use variants::variants;
 use veth::VethFactory;
 
 pub mod arms;
@@ -54,6 +55,7 @@ mod setting_place;
 mod shape;
 mod stages;
 mod updates;
+mod variants;
 #[cfg(feature = "bpf")]
 mod veth;
 #[cfg(not(feature = "bpf"))]
@@ -258,12 +260,6 @@ impl Bench<Settings> for RouterBench {
     fn conditions(&mut self) -> Vec<String> {
         self.conditions.clone()
     }
-}
-
-/// The settings of each variant, laid over the common ones.
-fn variants(experiment: &Experiment<Settings>) -> Vec<Settings> {
-    let variants = experiment.variants.iter();
-    variants.map(|variant| variant.set.clone().laid_over(&experiment.subject)).collect()
 }
 
 /// One line, or one for each named stream; or the changes of routes.

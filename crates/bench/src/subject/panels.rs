@@ -84,7 +84,8 @@ fn forward_panel<A: BenchFamily>(
         paths.push(path.map_err(failed)?);
     }
     let shape = streams[0].settings.load.shape.unwrap_or(Shape::OneCore);
-    bench.forward.panel(paths, shape, |mut panel| work(&mut panel)).map_err(bed)?
+    let limits = limits::of_panel(streams);
+    bench.forward.panel(paths, shape, limits, |mut panel| work(&mut panel)).map_err(bed)?
 }
 
 fn lookup_panel<A: BenchFamily>(
@@ -112,8 +113,7 @@ fn lookup_panel<A: BenchFamily>(
         });
     }
     let controls = controls.into_iter().map(|(_, control)| control).collect();
-    let limits = if has_peers(streams) { limits::PEERS } else { limits::LOOKUP };
-    work(&mut ArmPanel::new(controls, members, false, limits))
+    work(&mut ArmPanel::new(controls, members, false, limits::of_panel(streams)))
 }
 
 /// Members with the same table and the same settings of changes get the same changes, and share a control.
@@ -138,11 +138,7 @@ fn updates_panel<A: BenchFamily>(
         let (control, (_, stream)) = place.ok_or_else(|| failed(BenchError::NoMembers))?;
         members.push(Box::new(updates.make(inputs, settings, stream, control).map_err(failed)?));
     }
-    work(&mut ArmPanel::new(controls, members, true, limits::UPDATES))
-}
-
-fn has_peers(streams: &[FamilyStream]) -> bool {
-    streams.iter().any(|stream| stream.settings.lookup.peer.is_some())
+    work(&mut ArmPanel::new(controls, members, true, limits::of_panel(streams)))
 }
 
 /// The settings that decide which keys are walked.

@@ -105,7 +105,7 @@ impl VethFactory {
             let arm = VethArm::new(of).map_err(failed)?;
             members.push(Box::new(VethMember { arm, bed: of, refused: of.refused.clone() }));
         }
-        work(&mut ArmPanel::new(vec![Box::new(control)], members, false, limits::VETH))
+        work(&mut ArmPanel::new(vec![Box::new(control)], members, false, limits::of_panel(streams)))
     }
 }
 

@@ -3,6 +3,8 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use fullview_lab::SliceLimits;
+
 use crate::error::{BenchError, WrongSetting, require, require_setting};
 use crate::traffic::frame::FrameSize;
 use crate::traffic::load::LoadConfig;
@@ -164,13 +166,14 @@ impl ForwardFactory {
         &self,
         paths: Vec<ForwardPath<A>>,
         shape: Shape,
+        limits: SliceLimits,
         work: impl FnOnce(ArmPanel<'_>) -> T,
     ) -> Result<T, BenchError> {
         match shape {
-            Shape::TwoCores => Ok(work(two_cores::panel(paths, self.cores)?)),
+            Shape::TwoCores => Ok(work(two_cores::panel(paths, self.cores, limits)?)),
             Shape::OneCore | Shape::Auto => {
                 self.cores.pin_one()?;
-                one_core::panel(paths, work)
+                one_core::panel(paths, limits, work)
             }
         }
     }

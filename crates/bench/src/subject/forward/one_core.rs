@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fullview_lab::{Findings, Slice, SubjectError, Verified};
+use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Verified};
 use fullview_plane::burst::Arena;
 use fullview_plane::forward::{Forwarder, RouteCacheCounters, Stage};
 
@@ -14,7 +14,6 @@ use crate::error::{BenchError, require};
 use crate::settings::LoopStage;
 use crate::subject::arms::{ArmPanel, PanelArm, PanelMember, turn};
 use crate::subject::family::BenchFamily;
-use crate::subject::limits;
 use crate::traffic::check::Passage;
 use crate::traffic::flow::FlowSet;
 use crate::traffic::frame::Frames;
@@ -27,6 +26,7 @@ type SharedBed<'a> = Rc<RefCell<Bed<'a>>>;
 /// Lends a panel of these paths to `work`: one arena and one thread serve all.
 pub(super) fn panel<A: BenchFamily, T>(
     paths: Vec<ForwardPath<A>>,
+    limits: SliceLimits,
     work: impl FnOnce(ArmPanel<'_>) -> T,
 ) -> Result<T, BenchError> {
     let configs: Vec<LoadConfig> = paths.iter().map(|path| path.config.clone()).collect();
@@ -46,7 +46,7 @@ pub(super) fn panel<A: BenchFamily, T>(
     }
     let Arms { controls, members, .. } = arms;
     let paced = configs.iter().any(|config| config.pps.is_some());
-    let mut panel = ArmPanel::new(controls, members, !paced, limits::ONE_CORE);
+    let mut panel = ArmPanel::new(controls, members, !paced, limits);
     panel.paced = paced;
     Ok(work(panel))
 }

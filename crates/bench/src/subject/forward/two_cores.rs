@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use fullview_lab::{Findings, Slice, SubjectError, Validity, Verified};
+use fullview_lab::{Findings, Slice, SliceLimits, SubjectError, Validity, Verified};
 use fullview_plane::forward::Stage;
 
 use super::one_core::StagedRouter;
@@ -14,7 +14,6 @@ use crate::probe::RoundTrip;
 use crate::subject::arms::{ArmPanel, PanelArm, PanelMember};
 use crate::subject::cores::Cores;
 use crate::subject::family::BenchFamily;
-use crate::subject::limits;
 use crate::traffic::flow::FlowSet;
 use crate::traffic::load::{LoadConfig, LoadError, LoadResult, Router, Through, Unrouted, Window};
 use crate::traffic::two_cores::two_cores;
@@ -23,6 +22,7 @@ use crate::traffic::two_cores::two_cores;
 pub(super) fn panel<A: BenchFamily>(
     paths: Vec<ForwardPath<A>>,
     cores: Cores,
+    limits: SliceLimits,
 ) -> Result<ArmPanel<'static>, BenchError> {
     let Beds { runs, of_members } = Beds::of(&paths);
     let mut distance = Some(Distance { cores, before: cores.round_trip()? });
@@ -31,7 +31,7 @@ pub(super) fn panel<A: BenchFamily>(
     let paced = paths.iter().any(|path| path.config.pps.is_some());
     let member = |(path, control)| Box::new(TwoCoreMember::of(path, control)) as Box<dyn PanelMember>;
     let members = paths.into_iter().zip(of_members).map(member).collect();
-    let mut panel = ArmPanel::new(controls, members, false, limits::TWO_CORES);
+    let mut panel = ArmPanel::new(controls, members, false, limits);
     panel.paced = paced;
     Ok(panel)
 }

@@ -108,7 +108,7 @@ impl Peers {
         let first = streams.first().ok_or((0, BenchError::NoMembers))?;
         let files = self.sent::<A>(inputs, first, seed).map_err(|error| (0, error))?;
         let subtracts = first.settings.load.shape != Some(Shape::TwoCores);
-        let mut panel = ArmPanel::new(Vec::new(), Vec::new(), subtracts, limits::PEERS);
+        let mut panel = ArmPanel::new(Vec::new(), Vec::new(), subtracts, limits::of_panel(streams));
         for (member, stream) in streams.iter().enumerate() {
             self.add_router::<A>(&mut panel, stream, &files).map_err(|error| (member, error))?;
         }
