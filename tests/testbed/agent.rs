@@ -31,6 +31,13 @@ impl Agent {
         serde_json::from_str(&line).unwrap()
     }
 
+    /// Starts a device with rules, which is behind a fence.
+    fn start_filtered(&mut self) {
+        let mut rules = tempfile::NamedTempFile::new().unwrap();
+        writeln!(rules, "pass all").unwrap();
+        assert_eq!(self.ask(&filtered_device(rules.path())), "done");
+    }
+
     /// Ends its input, and waits until it has put everything back.
     fn end(mut self) {
         drop(self.input);
@@ -52,6 +59,10 @@ impl Dut {
         node.ip("address add 198.19.0.1/24 dev eth2");
         node.ip("address add 192.0.2.1/24 dev eth3");
         Dut { node, _station: station }
+    }
+
+    fn has_fence(&self) -> bool {
+        self.node.command("nft list tables").contains("fullview_fence")
     }
 
     fn ip(&self, lines: &[&str]) -> Vec<String> {
@@ -169,18 +180,15 @@ fn the_fence_of_a_filtered_device_ends_with_the_device() {
         return;
     }
     let dut = Dut::new();
-    let rules = tempfile::NamedTempFile::new().unwrap();
-    fs::write(rules.path(), "pass all\n").unwrap();
-    let has_fence = || dut.node.command("nft list tables").contains("fullview_fence");
     let mut agent = Agent::start(&dut.node);
     for ends_in_order in [true, false] {
-        assert_eq!(agent.ask(&filtered_device(rules.path())), "done");
-        assert!(has_fence());
+        agent.start_filtered();
+        assert!(dut.has_fence());
         if !ends_in_order {
             kill(router_of(&agent.child), Signal::KILL);
         }
         assert_eq!(agent.ask(&json!("stop_device")), "done");
-        assert!(!has_fence(), "ends in order: {ends_in_order}");
+        assert!(!dut.has_fence(), "ends in order: {ends_in_order}");
     }
     agent.end();
 }
@@ -191,9 +199,6 @@ fn the_fence_of_a_killed_agent_is_removed_by_the_next_one() {
         return;
     }
     let dut = Dut::new();
-    let rules = tempfile::NamedTempFile::new().unwrap();
-    fs::write(rules.path(), "pass all\n").unwrap();
-    let has_fence = || dut.node.command("nft list tables").contains("fullview_fence");
     let clean = |dry_run: bool| {
         let mut agent = Agent::start(&dut.node);
         let interfaces = ["eth2", "eth3"];
@@ -202,13 +207,13 @@ fn the_fence_of_a_killed_agent_is_removed_by_the_next_one() {
         found["put_back"].as_array().unwrap_or_else(|| panic!("{found}")).clone()
     };
     let mut agent = Agent::start(&dut.node);
-    assert_eq!(agent.ask(&filtered_device(rules.path())), "done");
+    agent.start_filtered();
     kill(agent.child.id(), Signal::KILL);
     agent.child.wait().unwrap();
     for dry_run in [true, false] {
         let found = clean(dry_run);
         assert!(found.contains(&json!("nft delete table inet fullview_fence")), "{found:?}");
-        assert_eq!(has_fence(), dry_run);
+        assert_eq!(dut.has_fence(), dry_run);
     }
     assert!(clean(false).is_empty());
 }

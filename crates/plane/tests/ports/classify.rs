@@ -84,6 +84,18 @@ pub fn open<'a>(interface: &str) -> PacketPort<'a> {
     PacketPort::open(0, interface, PacketOptions::default()).unwrap()
 }
 
+/// Opens `in`, and takes from the kernel what the classifier gives to the port.
+pub fn open_in<'a>(classifier: &mut Classifier) -> PacketPort<'a> {
+    let options = PacketOptions { filter: Some(classifier.filter().unwrap()), ..Default::default() };
+    let port = PacketPort::open(0, "in", options).unwrap();
+    classifier.take_from_kernel(&link_in()).unwrap();
+    port
+}
+
+fn link_in() -> Link {
+    Link::named("in").unwrap()
+}
+
 /// Sends these frames by `source`.
 pub fn put<'a>(source: &mut PacketPort<'a>, pool: &mut Pool<'a>, frames: &[Vec<u8>]) {
     let mut burst = pool.take(frames.len());
@@ -136,10 +148,7 @@ fn what_a_packet_socket_takes_the_kernel_does_not_forward() {
         assert_eq!(all_arrived(&mut sink, &mut pool, 3), passed_on, "the kernel forwards");
 
         let mut classifier = classifier();
-        let link = Link::named("in").unwrap();
-        let options = PacketOptions { filter: Some(classifier.filter().unwrap()), ..Default::default() };
-        let mut port = PacketPort::open(0, "in", options).unwrap();
-        classifier.take_from_kernel(&link).unwrap();
+        let mut port = open_in(&mut classifier);
         put(&mut source, &mut pool, &plain());
         assert_eq!(all_arrived(&mut port, &mut pool, 3), plain(), "the port receives them now");
         assert_eq!(arrived(&mut sink, &mut pool), Vec::<Vec<u8>>::new(), "the kernel does not forward them");
@@ -150,7 +159,7 @@ fn what_a_packet_socket_takes_the_kernel_does_not_forward() {
         assert_eq!(icmp_types, [0, 11], "the kernel answers: echo reply, time exceeded");
         assert_eq!(arrived(&mut port, &mut pool).len(), 0, "the port does not receive them");
 
-        classifier.release(&link);
+        classifier.release(&link_in());
         put(&mut source, &mut pool, &plain());
         assert_eq!(all_arrived(&mut sink, &mut pool, 3), passed_on, "the kernel forwards again");
     });
@@ -217,9 +226,7 @@ fn a_packet_socket_classifies_every_frame() {
         let mut pool = Pool::new(&mut arena);
         let mut source = open("source");
         let mut classifier = classifier();
-        let options = PacketOptions { filter: Some(classifier.filter().unwrap()), ..Default::default() };
-        let mut port = PacketPort::open(0, "in", options).unwrap();
-        classifier.take_from_kernel(&Link::named("in").unwrap()).unwrap();
+        let mut port = open_in(&mut classifier);
         for (answer, frame) in cases() {
             answers(&mut classifier, &mut source, &mut port, &mut pool, answer, &frame);
         }
@@ -234,9 +241,7 @@ fn a_packet_socket_leaves_tcp_to_the_kernel_where_it_is_told_to() {
         let mut pool = Pool::new(&mut arena);
         let (mut source, mut sink) = (open("source"), open("sink"));
         let mut classifier = classifier();
-        let options = PacketOptions { filter: Some(classifier.filter().unwrap()), ..Default::default() };
-        let mut port = PacketPort::open(0, "in", options).unwrap();
-        classifier.take_from_kernel(&Link::named("in").unwrap()).unwrap();
+        let mut port = open_in(&mut classifier);
         let segments = [tcp("198.19.0.1", 0x10, 100), tcp6("2001:db8:2::1", 0x10, 100)];
         for (leaves_tcp, class) in [(true, "tcp_beside_large"), (false, "forward")] {
             set_ingress(&mut classifier, leaves_tcp);
@@ -288,10 +293,8 @@ fn the_kernel_receives_reinjected_frames_and_the_port_does_not() {
         let mut pool = Pool::new(&mut arena);
         let (mut source, mut sink) = (open("source"), open("sink"));
         let mut classifier = classifier();
-        let link = Link::named("in").unwrap();
-        let options = PacketOptions { filter: Some(classifier.filter().unwrap()), ..Default::default() };
-        let mut port = PacketPort::open(0, "in", options).unwrap();
-        classifier.take_from_kernel(&link).unwrap();
+        let mut port = open_in(&mut classifier);
+        let link = link_in();
         let (injector, mut givers) = ReinjectThread::start(classifier.trailer(), 1).unwrap();
         let giver = &mut givers[0];
 
@@ -358,7 +361,7 @@ fn attaching_fails_beside_another_program_and_on_a_removed_interface() {
     in_namespace(|| {
         routing_kernel();
         let (mut first, mut second) = (classifier(), classifier());
-        let link = Link::named("in").unwrap();
+        let link = link_in();
         first.redirect(&link, RedirectScope::Forwardable, &[]).unwrap();
         let refused = second.redirect(&link, RedirectScope::Forwardable, &[]).unwrap_err().to_string();
         assert!(refused.starts_with("interface in has an XDP program already; `ip link"), "{refused}");

@@ -5,15 +5,13 @@ use std::time::Duration;
 
 use fullview_plane::burst::Arena;
 use fullview_plane::port::classify::RedirectScope;
-use fullview_plane::port::link::Link;
-use fullview_plane::port::packet::{PacketOptions, PacketPort};
 use fullview_plane::port::tap::TapPort;
 use fullview_plane::port::umem::Umem;
 use fullview_plane::port::xdp::{XdpOptions, XdpPort};
 use fullview_testnet::current::{interfaces, keep_tags};
 use fullview_testnet::{Program, in_namespace};
 
-use crate::classify::{arrived, classifier, open, plain, put, routing_kernel};
+use crate::classify::{arrived, classifier, open, open_in, plain, put, routing_kernel};
 use crate::conformance::Pool;
 
 /// Marks the child process.
@@ -65,9 +63,7 @@ fn hold_ports_until_killed() {
     let (umem, _packets) = Umem::new(100);
     let xdp = XdpPort::open(1, "out", &umem, XdpOptions::default()).unwrap();
     classifier.redirect(xdp.link(), RedirectScope::Forwardable, &[xdp.as_fd()]).unwrap();
-    let options = PacketOptions { filter: Some(classifier.filter().unwrap()), ..PacketOptions::default() };
-    let _packet = PacketPort::open(0, "in", options).unwrap();
-    classifier.take_from_kernel(&Link::named("in").unwrap()).unwrap();
+    let _packet = open_in(&mut classifier);
     let _tap = TapPort::create(2, "ours").unwrap();
     println!("ports are open");
     thread::sleep(Duration::from_secs(600)); // the test kills this process long before
