@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests stand outside `#[test]` functions
 
+mod archives;
 mod campaigns;
 mod experiments;
 mod keys;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-const BEGIN: &str = "<!-- the table of ";
-const END: &str = "<!-- end of the table -->";
+pub const BEGIN: &str = "<!-- the table of ";
+pub const END: &str = "<!-- end of the table -->";
 /// Fewer blocks make no table of the documentation.
 const FEWEST_BLOCKS: usize = 10;
 
@@ -83,7 +83,7 @@ fn a_changed_figure_is_noticed() {
     assert_eq!(replaced(&page, |_| "| 2 |\n".into()), format!("{BEGIN}x -->\n| 2 |\n{END}\nafter"));
 }
 
-fn pages() -> Vec<PathBuf> {
+pub fn pages() -> Vec<PathBuf> {
     files("md")
 }
 
@@ -96,7 +96,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/measurements")
 }
 
-fn summary(name: &str) -> Value {
+pub fn summary(name: &str) -> Value {
     let path = folder().join(name).with_extension("json");
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap()
@@ -211,10 +211,10 @@ fn millions(rate: &Value) -> String {
     format!("{millions:.digits$}")
 }
 
-fn items<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+pub fn items<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value[key].as_array().unwrap_or_else(|| panic!("no list {key}"))
 }
 
-fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+pub fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value[key].as_str().unwrap_or_else(|| panic!("no text {key}"))
 }
