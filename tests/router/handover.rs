@@ -81,7 +81,8 @@ impl FlowLab {
         self.flow.iter().for_each(|(_, receiver)| receiver.wait_for(SOME));
     }
 
-    fn sent(&self) -> u32 {
+    /// How many packets were sent so far.
+    pub fn sent(&self) -> u32 {
         self.flow.as_ref().map_or(0, |(sender, _)| sender.sent())
     }
 

@@ -87,6 +87,9 @@ const SPINS: u32 = 200;
 /// Rounds between two reads of the ports' losses, each of which is a system call per port, while the worker does not wait.
 const CATCH_UP_ROUNDS: u32 = 4096;
 
+/// Bursts that a port which is taken out may still have received, at most: more than its ring holds.
+const LAST_BURSTS: u32 = 64;
+
 /// A worker between its ports.
 pub struct Worker<'a, P, S, W> {
     forwarder: Forwarder,
@@ -155,6 +158,41 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     /// The handler of rejected packets.
     pub fn slow(&self) -> &S {
         &self.slow
+    }
+
+    /// Changes the forwarder and the handler of rejected packets, between rounds.
+    pub fn adapt(&mut self, change: impl FnOnce(&mut Forwarder, &mut S)) {
+        change(&mut self.forwarder, &mut self.slow);
+    }
+
+    /// Takes a port out, between rounds. What came in by it before is forwarded, and what waits to be sent by it is dropped. Returns
+    /// the slots that it would have got, too.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn take_port(&mut self, number: usize) -> Result<(Option<P>, Vec<Packet<'a>>), PortError> {
+        for _ in 0..LAST_BURSTS {
+            if self.serve(number)? == 0 {
+                break;
+            }
+        }
+        self.count_losses();
+        self.drop_unsent(number);
+        let due = self.pool.forget(number);
+        Ok((self.ports[number].take(), self.take_packets(due)))
+    }
+
+    /// Puts a port where there is none, between rounds, with packet memory of its own.
+    pub fn put_port(&mut self, number: usize, mut port: P, packets: Vec<Packet<'a>>) {
+        self.pool.took(number, packets.len());
+        self.pool.take_back(packets);
+        self.pool.give(number, &mut port);
+        self.ports[number] = Some(port);
+    }
+
+    /// Takes so many slots out, or fewer if others are at ports.
+    pub fn take_packets(&mut self, wanted: usize) -> Vec<Packet<'a>> {
+        self.pool.take(wanted)
     }
 
     /// Takes the filter with its states, for a worker that goes on in place of this one.

@@ -545,6 +545,29 @@ fn busy_ports_do_not_take_each_others_slots() {
     assert_eq!(counters.interfaces.iter().map(|seen| seen.overruns).collect::<Vec<_>>(), [0, 1]);
 }
 
+/// The others go on, what the port had received is forwarded, and each slot comes back.
+#[test]
+fn a_port_is_taken_out_and_another_one_put_in_its_place() {
+    let (mut arena, mut more) = (Arena::new(3 * BURST), Arena::new(BURST));
+    let ports = vec![source(0, 1, 100_000), source(1, 0, 0), source(2, 1, BURST + 10)];
+    let mut worker = Worker::new(forwarder(3), ports, arena.packets(), DropAll, Yield);
+    let (taken, due) = worker.take_port(2).unwrap();
+    let held = taken.map_or(0, |port| port.free.len() + port.sent.len()) + due.len();
+    let counters = |worker: &Worker<'_, _, _, _>| {
+        worker.published().counters().interfaces.iter().map(|seen| seen.received.packets).collect::<Vec<_>>()
+    };
+    worker.round().unwrap();
+    assert_eq!(counters(&worker), [BURST as u64, 0, BURST as u64 + 10]);
+    assert!(held <= BURST && held + worker.take_packets(BURST - held).len() == BURST, "{held}");
+    let given: Vec<_> = more.packets().collect();
+    worker.put_port(2, source(2, 0, 20).unwrap(), given);
+    (0..3).for_each(|_| assert!(worker.round().unwrap() >= BURST));
+    assert_eq!(counters(&worker)[2], BURST as u64 + 30);
+    let (ports, packets) = worker.into_parts();
+    let held: usize = ports.iter().flatten().map(|port| port.free.len() + port.sent.len()).sum();
+    assert_eq!(held + packets.len(), 3 * BURST);
+}
+
 /// A port whose link goes down under load reports that with the packets that it received before.
 #[test]
 fn packets_that_a_port_received_before_its_link_went_down_are_forwarded() {

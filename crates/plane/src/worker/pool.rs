@@ -58,6 +58,23 @@ impl<'a> SlotPool<'a> {
         kept
     }
 
+    /// Records that a port is gone, and returns how many slots it would have got.
+    pub fn forget(&mut self, port: usize) -> usize {
+        std::mem::take(&mut self.due[port])
+    }
+
+    /// Takes slots that came from elsewhere.
+    pub fn take_back(&mut self, packets: Vec<Packet<'a>>) {
+        self.free.extend(packets);
+    }
+
+    /// So many free slots, or fewer: what ports are due stays.
+    pub fn take(&mut self, wanted: usize) -> Vec<Packet<'a>> {
+        self.free.extend(self.passing.drain());
+        let spare = self.free.len().saturating_sub(self.due.iter().sum());
+        self.free.split_off(self.free.len() - wanted.min(spare))
+    }
+
     /// All slots of the pool.
     pub fn into_packets(mut self) -> Vec<Packet<'a>> {
         self.free.extend(self.passing.drain());

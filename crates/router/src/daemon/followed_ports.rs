@@ -1,5 +1,4 @@
-//! Follows the interfaces of the router: when one appears, goes or changes its number, the workers are restarted with
-//! other ports.
+//! Follows the interfaces of the router: when one appears, goes or changes its number, the workers get another port for it.
 
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use fullview_plane::wire::ethernet::Mac;
 use super::error::DaemonError;
 use super::event_log::EventLog;
 use super::retry::Retry;
-use super::workers::{self, KernelWorkers, PortLink};
+use super::workers::{KernelWorkers, PortLink};
 use crate::error::message;
 use crate::events::EventKind;
 use crate::log;
@@ -29,8 +28,8 @@ impl FollowedPorts {
         self.links.get(usize::from(port)).is_some_and(Option::is_some)
     }
 
-    /// Restarts the workers if the interfaces are others than those they have ports on, if a worker ended, or if an
-    /// interface that a port lost is back. Otherwise only the kernel's classifier follows the mirror.
+    /// Gives the workers other ports if the interfaces are others than those they have ports on, or if one that a port lost is back,
+    /// and starts others if a worker ended. Otherwise only the kernel's classifier follows the mirror.
     pub fn follow(
         &mut self,
         mirror: &Mirror,
@@ -48,7 +47,7 @@ impl FollowedPorts {
         };
         let links: Vec<_> = (0..names.len()).map(link).collect();
         let is_idle = links.iter().all(Option::is_none);
-        let go_on = workers.are_running() && !(workers.have_loss() && are_all_present(&links));
+        let go_on = workers.are_running() && !workers.have_loss();
         if links == self.links && (is_idle || go_on) {
             return workers.follow(mirror);
         }
@@ -58,7 +57,7 @@ impl FollowedPorts {
         } else if self.retry.waits(now) {
             return Ok(());
         }
-        match workers.restart(mirror, &links)? {
+        match workers.change(mirror, &links)? {
             None => self.retry.reset(),
             Some(why) => self.record_failure(&why, workers.are_filtering(), (now, log)),
         }
@@ -97,10 +96,4 @@ fn reason(link: Option<&event::Link>) -> &'static str {
 /// An interface that appears after the router started may be of another kind. It gets no port.
 fn is_ethernet(link: &event::Link) -> bool {
     link.mac != Mac::default()
-}
-
-/// Whether each interface exists under its number. An interface that left its namespace and came back as the same one
-/// causes no netlink message that would tell.
-fn are_all_present(links: &[Option<PortLink>]) -> bool {
-    !workers::is_any_gone(links)
 }

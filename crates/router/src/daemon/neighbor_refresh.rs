@@ -24,39 +24,21 @@ const PLACES: usize = 4096;
 /// How often stale neighbours are looked for. The kernel leaves them usable meanwhile.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What ports report to the router's thread: the neighbours they sent to, and the loss of an interface.
+/// What ports report to the router's thread: the neighbours that they sent to.
 pub struct UsedNeighbors {
     /// Whether ports must track neighbours: some are stale.
     is_tracking: AtomicBool,
     used: Vec<AtomicBool>,
-    /// Whether a port has lost its interface.
-    lost: AtomicBool,
 }
 
 impl Default for UsedNeighbors {
     fn default() -> Self {
         let used = (0..PLACES).map(|_| AtomicBool::new(false)).collect();
-        UsedNeighbors { is_tracking: AtomicBool::new(false), used, lost: AtomicBool::new(false) }
+        UsedNeighbors { is_tracking: AtomicBool::new(false), used }
     }
 }
 
 impl UsedNeighbors {
-    fn record_loss(&self, error: &PortError) {
-        if matches!(error, PortError::Removed { .. }) {
-            self.lost.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether a port has lost its interface.
-    pub fn has_loss(&self) -> bool {
-        self.lost.load(Ordering::Relaxed)
-    }
-
-    /// Forgets the loss: other ports take the place of those that reported it.
-    pub fn clear_loss(&self) {
-        self.lost.store(false, Ordering::Relaxed);
-    }
-
     fn place(&self, interface: u16, mac: [u8; 6]) -> &AtomicBool {
         let mut hasher = rustc_hash::FxHasher::default();
         (interface, mac).hash(&mut hasher);
@@ -132,18 +114,28 @@ impl NeighborRefresh {
 pub struct TrackingPort {
     pub port: AnyPort,
     pub used: Arc<UsedNeighbors>,
+    /// Whether a port on this interface has lost it.
+    pub is_lost: Arc<AtomicBool>,
+}
+
+impl TrackingPort {
+    fn record_loss(&self, error: &PortError) {
+        if matches!(error, PortError::Removed { .. }) {
+            self.is_lost.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Port<'static> for TrackingPort {
     fn receive(&mut self, burst: &mut Burst<'static>, limit: usize) -> Result<usize, PortError> {
-        self.port.receive(burst, limit).inspect_err(|error| self.used.record_loss(error))
+        self.port.receive(burst, limit).inspect_err(|error| self.record_loss(error))
     }
 
     fn transmit(&mut self, burst: &mut Burst<'static>) -> Result<usize, PortError> {
         if self.used.is_tracking.load(Ordering::Relaxed) {
             burst.iter().for_each(|packet| self.used.record(packet));
         }
-        self.port.transmit(burst).inspect_err(|error| self.used.record_loss(error))
+        self.port.transmit(burst).inspect_err(|error| self.record_loss(error))
     }
 
     fn reclaim(&mut self, free: &mut Burst<'static>) -> usize {

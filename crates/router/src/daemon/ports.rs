@@ -150,6 +150,11 @@ impl PacketMemory {
         }
     }
 
+    /// Whether there are free slots for so many ports.
+    pub fn has_room(&self, ports: usize, options: &PortOptions) -> bool {
+        self.packets.len() >= ports * slots_per_port(options)
+    }
+
     /// Takes the slots of a worker with so many ports.
     pub fn take(&mut self, ports: usize, options: &PortOptions) -> Vec<Packet<'static>> {
         let rest = self.packets.len().saturating_sub(ports * slots_per_port(options));
@@ -168,7 +173,7 @@ impl PacketMemory {
 }
 
 /// An AF_XDP port needs as many slots more as its ring has, for the card fills that many ahead.
-fn slots_per_port(options: &PortOptions) -> usize {
+pub fn slots_per_port(options: &PortOptions) -> usize {
     let has_xdp = options.kinds.iter().any(|kind| kind.may_be_xdp());
     SLOTS_PER_PORT + if has_xdp { options.xdp.ring as usize } else { 0 }
 }

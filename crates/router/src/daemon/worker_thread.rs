@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -53,11 +53,34 @@ pub struct WorkerParts<P, S> {
     pub wakeup: Option<Wakeup>,
 }
 
+/// Other ports for a worker that runs.
+pub struct PortChange<P, S> {
+    /// By number, with packet memory of their own; `None` takes a port out.
+    pub ports: Vec<(usize, Option<PortAndMemory<P>>)>,
+    /// Slots of ports that were taken out before, which the worker gives back now.
+    pub surplus: usize,
+    /// Has the forwarder and the slow path know the ports.
+    pub adapt: Box<dyn FnOnce(&mut Forwarder, &mut S) + Send>,
+}
+
+/// A port, and its packet memory.
+pub type PortAndMemory<P> = (P, Vec<Packet<'static>>);
+
+/// What a worker does not need any more. To close a packet socket takes longer than a ring has room for.
+pub struct UnusedPorts<P> {
+    pub ports: Vec<P>,
+    pub packets: Vec<Packet<'static>>,
+}
+
+/// A change, and where what is unused then goes.
+type Request<P, S> = (PortChange<P, S>, SyncSender<UnusedPorts<P>>);
+
 /// A worker's running thread.
-pub struct WorkerThread<S> {
+pub struct WorkerThread<P, S> {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<EndedWorker<S>>,
     status: Arc<WorkerState>,
+    changes: SyncSender<Request<P, S>>,
 }
 
 /// What a worker returns when it ends.
@@ -69,16 +92,26 @@ pub struct EndedWorker<S> {
     pub result: Result<Counters, PortError>,
 }
 
-impl<S: SlowPath + Send + 'static> WorkerThread<S> {
+impl<P: WorkerPort, S: SlowPath + Send + 'static> WorkerThread<P, S> {
     /// Starts the thread, and waits until its ports have memory: before that, frames would find no slot.
-    pub fn start<P: WorkerPort>(parts: WorkerParts<P, S>) -> WorkerThread<S> {
+    pub fn start(parts: WorkerParts<P, S>) -> WorkerThread<P, S> {
         let (stop, status) = (Arc::<AtomicBool>::default(), Arc::<WorkerState>::default());
         let (stopped, published) = (Arc::clone(&stop), Arc::clone(&status));
         let (ready, is_ready) = sync_channel(1);
-        let thread = std::thread::spawn(move || work(parts, &stopped, &published, &ready));
+        let (changes, changed) = sync_channel(1);
+        let commands = Commands { stop: stopped, changes: changed };
+        let thread = std::thread::spawn(move || work(parts, &commands, &published, &ready));
         // This fails if the thread panicked, which `join` reports.
         let _ = is_ready.recv();
-        WorkerThread { stop, thread, status }
+        WorkerThread { stop, thread, status, changes }
+    }
+
+    /// Has the worker use other ports, between two rounds, and waits for that. `None` if the worker has ended.
+    pub fn change(&self, change: PortChange<P, S>) -> Option<UnusedPorts<P>> {
+        let (done, is_done) = sync_channel(1);
+        self.changes.send((change, done)).ok()?;
+        self.stop();
+        is_done.recv().ok()
     }
 
     pub fn is_finished(&self) -> bool {
@@ -105,10 +138,45 @@ impl<S: SlowPath + Send + 'static> WorkerThread<S> {
     }
 }
 
+/// What the router's thread asks of a worker.
+struct Commands<P, S> {
+    /// The worker is to end, or a change waits.
+    stop: Arc<AtomicBool>,
+    changes: Receiver<Request<P, S>>,
+}
+
+impl<P: WorkerPort, S: SlowPath> Commands<P, S> {
+    /// Forwards until the worker is to end, or all its ports are gone.
+    fn follow<W: Wait<P>>(&self, worker: &mut Worker<'static, P, &mut S, W>) -> Result<(), PortError> {
+        loop {
+            worker.run(&self.stop)?;
+            let Ok((change, done)) = self.changes.try_recv() else { return Ok(()) };
+            self.stop.store(false, Ordering::Relaxed);
+            // The router's thread waits for it.
+            let _ = done.send(apply(change, worker)?);
+        }
+    }
+}
+
+fn apply<P: WorkerPort, S: SlowPath, W: Wait<P>>(
+    change: PortChange<P, S>,
+    worker: &mut Worker<'static, P, &mut S, W>,
+) -> Result<UnusedPorts<P>, PortError> {
+    let mut unused = UnusedPorts { ports: Vec::new(), packets: worker.take_packets(change.surplus) };
+    for (number, port) in change.ports {
+        let (before, packets) = worker.take_port(number)?;
+        unused.ports.extend(before);
+        unused.packets.extend(packets);
+        port.into_iter().for_each(|(port, packets)| worker.put_port(number, port, packets));
+    }
+    worker.adapt(|forwarder, slow| (change.adapt)(forwarder, slow));
+    Ok(unused)
+}
+
 /// Forwards until the worker is stopped, or all its ports are gone.
 fn work<P: WorkerPort, S: SlowPath>(
     parts: WorkerParts<P, S>,
-    stop: &AtomicBool,
+    commands: &Commands<P, S>,
     status: &Arc<WorkerState>,
     ready: &SyncSender<()>,
 ) -> EndedWorker<S> {
@@ -121,7 +189,7 @@ fn work<P: WorkerPort, S: SlowPath>(
     status.publish(worker.published());
     // The channel has room, and the thread that started this one waits for it.
     let _ = ready.send(());
-    let mut result = worker.run(stop);
+    let mut result = commands.follow(&mut worker);
     // Packets that came in before the stop are still forwarded.
     for _ in 0..LAST_ROUNDS {
         match worker.round() {

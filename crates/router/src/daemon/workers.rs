@@ -4,6 +4,7 @@
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use fullview_plane::burst::Slot;
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
-use fullview_plane::kernel_flows::{FlowMemory, PortProgram};
+use fullview_plane::kernel_flows::{FlowMemory, PortDevice, PortProgram};
 use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::report_time::ReportTime;
 use fullview_plane::verdict::{Punt, Verdict};
@@ -34,7 +35,7 @@ use super::punts::PuntCounts;
 use super::running_filter::WorkerFilter;
 use super::wakeup::Wakeup;
 use super::watch_hub::WatchHub;
-use super::worker_thread::{WorkerParts, WorkerThread};
+use super::worker_thread::{PortChange, UnusedPorts, WorkerParts, WorkerPort, WorkerThread};
 use crate::error::causes;
 use crate::mirror::Mirror;
 use crate::options::PortOptions;
@@ -65,8 +66,9 @@ pub struct KernelWorkers {
     filter: Option<WorkerFilter>,
     wakeup: Option<Wakeup>,
     used: Arc<UsedNeighbors>,
-    /// Those that the last workers were started on.
-    links: Vec<PortLink>,
+    /// Those that workers have ports on, by port, and what those are.
+    links: Vec<Option<PortLink>>,
+    ports: Vec<OpenPort>,
     running: Vec<KernelWorker>,
     /// Whether the router has begun: interfaces that come from then on do not end it.
     has_begun: bool,
@@ -75,9 +77,20 @@ pub struct KernelWorkers {
     hub: Arc<WatchHub>,
 }
 
+/// What workers have on an interface.
+#[derive(Clone, Default)]
+struct OpenPort {
+    /// Which of the classifier's programs runs there.
+    program: Option<PortProgram>,
+    /// Whether a worker has lost the interface.
+    is_lost: Arc<AtomicBool>,
+}
+
 /// A running worker, and the destinations it could not send to.
 struct KernelWorker {
-    thread: WorkerThread<ToKernel>,
+    thread: WorkerThread<TrackingPort, ToKernel>,
+    /// Slots that it has beside those of its ports.
+    surplus: usize,
     unresolved: Receiver<UnresolvedDestination>,
 }
 
@@ -90,11 +103,14 @@ pub struct FilteringWorker {
     pub kernel_flows: u16,
 }
 
+/// Has a worker know its ports.
+type Adaptation = Box<dyn FnOnce(&mut Forwarder, &mut ToKernel) + Send>;
+
 /// The ports of a worker by number; `None` for an interface that does not exist now.
 type WorkerPorts = Vec<Option<TrackingPort>>;
 
 impl KernelWorkers {
-    /// Prepares `count` workers, which [`Self::restart`] starts once their ports are known. With a filter there is one
+    /// Prepares `count` workers, which [`Self::change`] starts once their ports are known. With a filter there is one
     /// worker.
     pub fn new(
         count: usize,
@@ -118,6 +134,7 @@ impl KernelWorkers {
             wakeup,
             used,
             links: Vec::new(),
+            ports: Vec::new(),
             running: Vec::new(),
             has_begun: false,
             counters,
@@ -139,9 +156,16 @@ impl KernelWorkers {
         self.wakeup.is_some()
     }
 
-    /// Whether a port has lost its interface.
+    /// Whether a port has lost its interface, and that is there.
     pub fn have_loss(&self) -> bool {
-        self.used.has_loss()
+        (0..self.links.len()).any(|number| self.has_loss(number))
+    }
+
+    /// An interface that left its namespace and came back as the same one causes no netlink message that would tell.
+    fn has_loss(&self, number: usize) -> bool {
+        let is_lost = self.ports.get(number).is_some_and(|port| port.is_lost.load(Ordering::Relaxed));
+        let link = self.links.get(number).and_then(Option::as_ref);
+        is_lost && link.is_some_and(|link| !is_gone(&link.name, link.index))
     }
 
     /// Configures the kernel's classifier from the mirror's present state.
@@ -154,78 +178,169 @@ impl KernelWorkers {
         self.running.iter().filter_map(|worker| worker.thread.round_began()).min()
     }
 
+    /// Gives the workers other ports where the links are others, or where a port has lost its interface; no other port changes. If the
+    /// workers do not run, or have no packet memory for the ports, others are started ([`Self::restart`]).
+    pub fn change(
+        &mut self,
+        mirror: &Mirror,
+        links: &[Option<PortLink>],
+    ) -> Result<Option<DaemonError>, DaemonError> {
+        let is_other = |number: usize| self.links.get(number) != links.get(number) || self.has_loss(number);
+        let (others, stay): (Vec<usize>, Vec<usize>) = (0..links.len()).partition(|number| is_other(*number));
+        let new: Vec<_> =
+            (0..).zip(links).map(|(at, link)| link.clone().filter(|_| others.contains(&at))).collect();
+        let added = new.iter().flatten().count();
+        if !self.are_running() || !self.memory.has_room(self.count * added, &self.options) {
+            return self.restart(mirror, links);
+        }
+        self.leave_others(&stay, mirror, added > 0)?;
+        let Ok(opened) = self.open(&new) else { return self.restart(mirror, links) };
+        self.follow_links(links, &others);
+        let given: Option<Vec<_>> =
+            (0..).zip(opened).map(|(worker, ports)| self.give(worker, ports, &others)).collect();
+        let Some(unused) = given else { return self.restart(mirror, links) };
+        self.split.follow(mirror, self.oldest_round())?;
+        unused.into_iter().enumerate().for_each(|(worker, unused)| self.close(worker, unused));
+        Ok(None)
+    }
+
+    /// Detaches the classifier from all ports but these. While others are opened, the kernel forwards: workers would drop what leaves by
+    /// them. With a filter the workers go on, because the kernel may forward nothing.
+    fn leave_others(&mut self, stay: &[usize], mirror: &Mirror, opens: bool) -> Result<(), DaemonError> {
+        let index = |number: &usize| Some(self.links.get(*number)?.as_ref()?.index);
+        let stay: Vec<LinkIndex> = stay.iter().filter_map(index).collect();
+        self.split.release_others(&stay);
+        if opens && !self.are_filtering() {
+            self.split.pause()?;
+        } else {
+            self.split.leave_others(mirror)?;
+        }
+        wait_for_processors();
+        Ok(())
+    }
+
+    /// Gives a worker its ports in place of these; `None` if it has ended.
+    fn give(
+        &mut self,
+        worker: usize,
+        mut ports: WorkerPorts,
+        others: &[usize],
+    ) -> Option<UnusedPorts<TrackingPort>> {
+        let mut with_memory = |port| (port, self.memory.take(1, &self.options));
+        let ports = others.iter().map(|number| (*number, ports[*number].take().map(&mut with_memory)));
+        let ports = ports.collect();
+        let (adapt, surplus) = (self.adaptation(), self.running[worker].surplus);
+        self.running[worker].thread.change(PortChange { ports, surplus, adapt })
+    }
+
+    /// Takes the packet memory of a worker's ports back. Slots that are at other ports come with the next change.
+    fn close(&mut self, worker: usize, unused: UnusedPorts<TrackingPort>) {
+        let UnusedPorts { ports, mut packets } = unused;
+        let expected = self.running[worker].surplus + ports.len() * ports::slots_per_port(&self.options);
+        packets.extend(ports.into_iter().flat_map(TrackingPort::close));
+        self.running[worker].surplus = expected.saturating_sub(packets.len());
+        self.memory.take_back(packets);
+    }
+
+    /// Has a worker know its ports.
+    fn adaptation(&mut self) -> Adaptation {
+        let (notes, numbers, devices) = (self.split.links(), self.numbers(), self.devices());
+        Box::new(move |forwarder, slow| {
+            forwarder.watch_links(notes, &numbers);
+            forwarder.filter_mut().into_iter().for_each(|filter| filter.set_devices(devices.clone()));
+            slow.links = numbers;
+        })
+    }
+
     /// Ends the workers, and starts others on these links, by port. Returns why none runs now, if an interface cannot be
     /// opened: then the kernel forwards. When the router begins, that is an error, unless the interface is going, or seems to be.
-    pub fn restart(
+    fn restart(
         &mut self,
         mirror: &Mirror,
         links: &[Option<PortLink>],
     ) -> Result<Option<DaemonError>, DaemonError> {
         self.end()?;
-        self.used.clear_loss();
-        let stays = |link: &&PortLink| self.links.contains(link);
+        let stays = |link: &&PortLink| self.links.iter().flatten().any(|known| known == *link);
         let stay: Vec<LinkIndex> = links.iter().flatten().filter(stays).map(|link| link.index).collect();
         self.split.release_others(&stay);
-        self.links = links.iter().flatten().cloned().collect();
+        // For all of them, and for one that takes the place of another one before that is closed.
+        self.memory.ensure(self.count * (links.len() + 1), &self.options);
         let opened = self.open(links);
+        self.follow_links(links, &(0..links.len()).collect::<Vec<_>>());
         let has_begun = std::mem::replace(&mut self.has_begun, true);
         let ports = match opened {
             Ok(ports) => ports,
             Err(error) if has_begun || is_of_missing(&error, links) => return Ok(Some(error)),
             Err(error) => return Err(error),
         };
-        let numbers: Vec<LinkIndex> =
-            links.iter().map(|link| link.as_ref().map_or(0, |link| link.index)).collect();
         let mut cores = self.options.cores.clone().into_iter();
-        self.running =
-            ports.into_iter().map(|ports| self.start(ports, mirror, &numbers, cores.next())).collect();
+        self.running = ports.into_iter().map(|ports| self.start(ports, mirror, cores.next())).collect();
         // The classifier takes frames from the kernel from here on, and not before: no frame is forwarded twice, and none is
         // lost between the two.
         self.split.follow(mirror, self.oldest_round())?;
         Ok(None)
     }
 
-    fn start(
-        &mut self,
-        ports: WorkerPorts,
-        mirror: &Mirror,
-        links: &[LinkIndex],
-        core: Option<usize>,
-    ) -> KernelWorker {
+    fn start(&mut self, ports: WorkerPorts, mirror: &Mirror, core: Option<usize>) -> KernelWorker {
         let packets = self.memory.take(ports.iter().flatten().count(), &self.options);
         let mut forwarder = Forwarder::new(mirror.views().reader());
         self.hub.connect(&mut forwarder, ports.len());
-        forwarder.watch_links(self.split.links(), links);
-        let devices = self.split.devices(links.iter().copied().zip(ports.iter().map(program_of)));
-        if let Some(WorkerFilter { mut filter, server }) = self.filter.take() {
-            filter.set_devices(devices);
+        if let Some(WorkerFilter { filter, server }) = self.filter.take() {
             forwarder.set_filter(filter);
             forwarder.set_filter_server(server);
         }
         let (sender, unresolved) = sync_channel(MAX_UNRESOLVED);
-        let slow =
-            ToKernel { reinjector: self.split.reinjector(), links: links.to_vec(), unresolved: sender };
+        let mut slow =
+            ToKernel { reinjector: self.split.reinjector(), links: Vec::new(), unresolved: sender };
+        self.adaptation()(&mut forwarder, &mut slow);
         let wakeup = self.wakeup.clone();
         let parts = WorkerParts { forwarder, ports, packets, slow, core, wakeup };
-        KernelWorker { thread: WorkerThread::start(parts), unresolved }
+        KernelWorker { thread: WorkerThread::start(parts), surplus: 0, unresolved }
+    }
+
+    /// The kernel's numbers of the links, by port; 0 where there is none.
+    fn numbers(&self) -> Vec<LinkIndex> {
+        self.links.iter().map(|link| link.as_ref().map_or(0, |link| link.index)).collect()
+    }
+
+    /// What the filter has to know of the ports.
+    fn devices(&mut self) -> Vec<PortDevice> {
+        let programs = self.ports.iter().map(|port| port.program);
+        self.split.devices(self.numbers().into_iter().zip(programs))
     }
 
     /// Opens the ports of all workers: by worker and port.
     fn open(&mut self, links: &[Option<PortLink>]) -> Result<Vec<WorkerPorts>, DaemonError> {
-        self.memory.ensure(self.count * links.iter().flatten().count(), &self.options);
+        self.ports.resize_with(links.len(), OpenPort::default);
         let mut all: Vec<WorkerPorts> = (0..self.count).map(|_| Vec::new()).collect();
-        for (number, link) in (0..).zip(links) {
+        for (number, link) in links.iter().enumerate() {
             let Some(PortLink { name, .. }) = link else {
                 all.iter_mut().for_each(|ports| ports.push(None));
                 continue;
             };
-            let interface = (number, name.as_str());
-            let group = ports::open(interface, self.count, &self.options, &self.memory, &mut self.split)?;
-            let group =
-                group.into_iter().map(|port| Some(TrackingPort { port, used: Arc::clone(&self.used) }));
-            all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(port));
+            let group = self.open_group(number, name)?;
+            all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(Some(port)));
         }
         Ok(all)
+    }
+
+    /// Opens the ports of all workers on an interface.
+    fn open_group(&mut self, number: usize, name: &str) -> Result<Vec<TrackingPort>, DaemonError> {
+        let interface = (number as u16, name);
+        let group = ports::open(interface, self.count, &self.options, &self.memory, &mut self.split)?;
+        let program = group.first().and_then(program_of);
+        self.ports[number] = OpenPort { program, is_lost: Arc::default() };
+        let OpenPort { is_lost, .. } = &self.ports[number];
+        let tracked =
+            |port| TrackingPort { port, used: Arc::clone(&self.used), is_lost: Arc::clone(is_lost) };
+        Ok(group.into_iter().map(tracked).collect())
+    }
+
+    /// Notes the links on which workers have ports now. Those of `others` are not those of before.
+    fn follow_links(&mut self, links: &[Option<PortLink>], others: &[usize]) {
+        self.links = links.to_vec();
+        let absent = others.iter().filter(|number| links[**number].is_none());
+        absent.for_each(|number| self.ports[*number] = OpenPort::default());
     }
 
     /// The failed links that workers leave.
@@ -293,8 +408,8 @@ impl PathCounts for KernelWorkers {
 }
 
 /// Which of the classifier's programs runs on a port.
-fn program_of(port: &Option<TrackingPort>) -> Option<PortProgram> {
-    match port.as_ref()?.port {
+fn program_of(port: &AnyPort) -> Option<PortProgram> {
+    match port {
         AnyPort::Packet(_) => Some(PortProgram::Tc),
         AnyPort::Xdp(_) => Some(PortProgram::Xdp),
         AnyPort::Tap(_) => None,

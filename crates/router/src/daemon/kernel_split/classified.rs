@@ -174,6 +174,16 @@ impl KernelSplit {
         Ok(self.classifier.set_ingress(&HashMap::new())?)
     }
 
+    /// Has the kernel forward what comes in by interfaces to which the classifier is not attached, even once it is, and packets of known
+    /// flows, until the next [`Self::follow`].
+    pub fn leave_others(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
+        self.view = None;
+        self.flows.iter_mut().for_each(SharedFlows::pause);
+        let mut settings = ingress_settings(mirror, &mirror.views().current(), self.large_frames.as_ref());
+        settings.retain(|key, _| self.taken.iter().any(|link| link.index() == key.interface));
+        Ok(self.classifier.set_ingress(&settings)?)
+    }
+
     /// Detaches the classifier from all interfaces except these.
     pub fn release_others(&mut self, links: &[LinkIndex]) {
         for link in self.taken.extract_if(.., |link| !links.contains(&link.index())) {

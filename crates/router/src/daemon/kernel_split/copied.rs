@@ -86,6 +86,10 @@ impl KernelSplit {
         .into())
     }
 
+    pub fn leave_others(&mut self, _mirror: &Mirror) -> Result<(), DaemonError> {
+        Ok(())
+    }
+
     pub fn pause(&mut self) -> Result<(), DaemonError> {
         Ok(())
     }

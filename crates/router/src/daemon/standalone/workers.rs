@@ -21,7 +21,7 @@ use crate::mirror::Mirror;
 use crate::options::PortOptions;
 
 pub struct StandaloneWorkers {
-    threads: Vec<WorkerThread<WorkerEndpoint>>,
+    threads: Vec<WorkerThread<AnyPort, WorkerEndpoint>>,
     /// Frames reach the workers as long as this exists.
     _cards: Cards,
 }
