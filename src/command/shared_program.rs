@@ -12,7 +12,7 @@ pub fn lock(path: &Path) -> anyhow::Result<File> {
     let name = || path.display().to_string();
     let file = File::options().create(true).append(true).open(path).with_context(name)?;
     if file.try_lock().is_err() {
-        log::line(&format!("another run has {}: this one waits until it has built its program", name()));
+        log::line(&format!("another run has {}: this one waits for it", name()));
         file.lock().with_context(name)?;
     }
     Ok(file)

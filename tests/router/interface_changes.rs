@@ -184,8 +184,15 @@ fn sockets(program: &Program) -> BTreeSet<String> {
     names.filter(|name| name.starts_with("socket:")).collect()
 }
 
+/// Has another interface take the place of the third one.
+const REPLACE: &str =
+    "link del eth3\nlink add eth3 type veth peer name eth4\nlink set eth3 up\nlink set eth4 up\n";
+
 /// The same threads get another port, and keep the others, while a packet is sent each millisecond.
 fn threads_and_other_ports_stay(options: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let replace = folder.path().join("replace");
+    fs::write(&replace, REPLACE).unwrap();
     let mut flow = FlowLab::new("threads");
     let program = start(&flow, options);
     let router = &flow.lab.router;
@@ -208,6 +215,9 @@ fn threads_and_other_ports_stay(options: &[&str]) {
         ["eth3", "eth4"].iter().for_each(|name| _ = router.ip(&format!("link set {name} up")));
         has_threads(true);
         assert!(sockets(&program).is_superset(&ports), "{options:?}");
+        // Most often the router learns of all at once.
+        router.ip(&format!("-batch {}", replace.display()));
+        has_threads(true);
         router.ip("link del eth3");
         has_threads(false);
         assert_eq!(workers(&program), threads, "{options:?}");

@@ -519,9 +519,11 @@ fn workers_that_go_on_after_a_stop_send_nothing_that_came_in_before() {
         program.signal("STOP");
         (0..OLD).for_each(|_| _ = left.send_to(b"old", "10.0.2.2:9").unwrap());
         std::thread::sleep(Duration::from_millis(1500));
-        program.signal("CONT");
         right.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
         let (mut arrived, mut received) = ([0; 64], Vec::new());
+        // On a busy machine the router may have been silent before it was stopped.
+        let by_kernel = std::iter::from_fn(|| right.recv(&mut arrived).ok()).count();
+        program.signal("CONT");
         let is_new = eventually(|| {
             left.send_to(b"new", "10.0.2.2:9").unwrap();
             let len = right.recv(&mut arrived).unwrap_or(0);
@@ -529,7 +531,8 @@ fn workers_that_go_on_after_a_stop_send_nothing_that_came_in_before() {
             received.last().is_some_and(|last| last == b"new")
         });
         assert!(is_new && !received.iter().any(|packet| packet == b"old"), "{port}: {received:?}");
-        control.wait_until("\"counters\"", |of| of["drops"]["stale"].as_u64() == Some(OLD as u64));
+        control
+            .wait_until("\"counters\"", |of| of["drops"]["stale"].as_u64() == Some((OLD - by_kernel) as u64));
     }
 }
 

@@ -87,7 +87,7 @@ const SPINS: u32 = 200;
 /// Rounds between two reads of the ports' losses, each of which is a system call per port, while the worker does not wait.
 const CATCH_UP_ROUNDS: u32 = 4096;
 
-/// Bursts that a port which is taken out may still have received, at most: more than its ring holds.
+/// Bursts that a port which is taken out may still have received, at most: as many as rings hold that are large.
 const LAST_BURSTS: u32 = 64;
 
 /// A worker between its ports.
@@ -165,12 +165,13 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         change(&mut self.forwarder, &mut self.slow);
     }
 
-    /// Takes a port out, between rounds. What came in by it before is forwarded, and what waits to be sent by it is dropped. Returns
-    /// the slots that it would have got, too.
+    /// Takes a port out, between rounds. What came in by it before is forwarded, unless the view has no such interface any more, and
+    /// what waits to be sent by it is dropped. Returns the slots that it would have got, too.
     ///
     /// # Errors
     /// As [`Self::run`].
     pub fn take_port(&mut self, number: usize) -> Result<(Option<P>, Vec<Packet<'a>>), PortError> {
+        self.begin_round()?;
         for _ in 0..LAST_BURSTS {
             if self.serve(number)? == 0 {
                 break;

@@ -82,7 +82,7 @@ fn place_in_full_table(states: &StateTable, flow: FlowKey) -> Result<Option<u32>
         return Ok(None);
     }
     let is_other = |id: &u32| !states.flows(*id).iter().any(|other| [flow, flow.reversed()].contains(other));
-    states.replaceable().filter(is_other).map(Some).ok_or(DropReason::TableFull)
+    states.replaceable().find(is_other).map(Some).ok_or(DropReason::TableFull)
 }
 
 /// Counts the state for its source, and returns the number of the source.

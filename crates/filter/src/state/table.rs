@@ -48,8 +48,8 @@ pub struct StateTable {
     len: usize,
     /// How many of them translate.
     translating: usize,
-    /// Those that end for new ones in a full table, and the entry from which on the next one is looked for. It goes round: the
-    /// new state has the place of the one that ended, which comes last then. (An order of their own would take 8 bytes each.)
+    /// Those that end for new ones in a full table, and the entry from which on the next one is looked for. It goes round: a
+    /// state that took the place of another one comes last. (An order of their own would take 8 bytes each.)
     replaceable: NumberSet,
     hand: u32,
 }
@@ -90,9 +90,9 @@ impl StateTable {
         self.len == self.capacity()
     }
 
-    /// The state that ends for a new one in a full table, if there is one.
-    pub(crate) fn replaceable(&self) -> Option<u32> {
-        self.replaceable.iter_from(self.hand).next()
+    /// The states that end for new ones in a full table, the next one first.
+    pub(crate) fn replaceable(&self) -> impl Iterator<Item = u32> {
+        self.replaceable.iter_from(self.hand)
     }
 
     /// Has the next one looked for behind a state that ends for a new one.
@@ -103,7 +103,7 @@ impl StateTable {
     /// The entries of all states: at last those that give way to new ones, in the order in which they do.
     pub(crate) fn entries_in_order(&self) -> Vec<u32> {
         let stays = |id: &u32| self.get(*id).0.is_used() && !self.get(*id).0.gives_way();
-        (0..self.fresh).filter(stays).chain(self.replaceable.iter_from(self.hand)).collect()
+        (0..self.fresh).filter(stays).chain(self.replaceable()).collect()
     }
 
     /// How many states fit.

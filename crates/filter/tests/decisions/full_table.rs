@@ -99,6 +99,26 @@ fn a_packet_does_not_end_the_state_that_it_made_itself() {
     assert_eq!(bench.worker.replaced_states(), 1);
 }
 
+/// Its first state lies in an entry that was free, and is the next one in turn.
+#[test]
+fn another_state_ends_where_the_next_one_is_that_of_the_same_packet() {
+    let mut parts = RuleSetParts::new(Language::Pf);
+    let state = Some(StateOptions::default());
+    parts.rules = vec![CompiledRule { state, ..CompiledRule::new(RuleAction::Pass) }];
+    let mut bench = Bench::with_limits(parts, WorkerLimits { states: 3, ..WorkerLimits::default() });
+    let query = Packet::udp(pass(Direction::In), (CLIENT.0, 9), SERVER);
+    assert!(bench.passes(&query) && bench.passes(&syn((CLIENT.0, 1))) && bench.passes(&syn((CLIENT.0, 2))));
+    bench.now += 61_000;
+    while bench.states() > 2 {
+        bench.now += 10;
+        bench.set.sweep(&mut bench.worker, bench.now);
+    }
+    let inward = syn((CLIENT.0, 3));
+    assert!(bench.passes(&inward) && bench.states() == 3);
+    assert!(bench.passes(&Packet { pass: pass(Direction::Out), ..inward }));
+    assert_eq!((bench.states(), bench.worker.replaced_states()), (3, 1));
+}
+
 /// What a host does next, with one of a few ports.
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -144,8 +164,7 @@ fn states(bench: &mut Bench) -> Vec<StateSummary> {
 }
 
 proptest! {
-    /// The search goes round the entries, which are those of all states when the table is full, so that a state has the time of as
-    /// many others as there are incomplete ones.
+    /// The search goes round the entries, which are those of all states when the table is full.
     #[test]
     fn the_state_that_ends_is_the_next_incomplete_one(steps in steps()) {
         const ROOM: usize = 5;

@@ -60,14 +60,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn verdicts_are_those_of_the_worker_that_went_on(before in steps(120), after in steps(120), piece in 1_usize..3000) {
+    fn verdicts_are_those_of_the_worker_that_went_on(
+        before in steps(120),
+        after in steps(120),
+        piece in 1_usize..3000,
+        room in prop_oneof![Just(STATES), Just(64)],
+    ) {
         let mut conversations = Conversations::default();
-        let mut stays = Firewall::new(RULES, STATES);
+        let mut stays = Firewall::new(RULES, room);
         for step in before {
             let packet = run(&mut [&mut stays], &mut conversations, step);
             packet.into_iter().for_each(|packet| _ = stays.check(&packet));
         }
-        let limits = WorkerLimits { states: STATES, ..WorkerLimits::default() };
+        let limits = WorkerLimits { states: room, ..WorkerLimits::default() };
         let mut goes_on = Firewall::between(&crate::NAMES, RULES, limits, 99);
         goes_on.now = stays.now + crate::CLOCKS_APART;
         goes_on.set.sweep(&mut goes_on.worker, goes_on.now);

@@ -132,6 +132,8 @@ impl Forwarder {
     /// Leaves links from now on as soon as they are noted. They are those of the ports' devices, by port; 0 where there is none.
     pub fn watch_links(&mut self, notes: Arc<NotedLinks>, devices: &[u32]) {
         self.state.links = PortLinks::new(notes, devices, &self.view);
+        // What is known about flows depends on them.
+        self.filter.iter_mut().for_each(|filter| filter.follow(self.state.tables.len()));
     }
 
     /// Filters packets from now on.

@@ -23,11 +23,6 @@ pub struct FollowedPorts {
 }
 
 impl FollowedPorts {
-    /// Whether a port's interface is one that workers use.
-    pub fn has(&self, port: u16) -> bool {
-        self.links.get(usize::from(port)).is_some_and(Option::is_some)
-    }
-
     /// Gives the workers other ports if the interfaces are others than those they have ports on, or if one that a port lost is back,
     /// and starts others if a worker ended. Otherwise only the kernel's classifier follows the mirror.
     pub fn follow(
@@ -47,19 +42,18 @@ impl FollowedPorts {
         };
         let links: Vec<_> = (0..names.len()).map(link).collect();
         let is_idle = links.iter().all(Option::is_none);
-        let go_on = workers.are_running() && !workers.have_loss();
-        if links == self.links && (is_idle || go_on) {
+        if links == self.links && (is_idle || workers.serve(&links)) {
             return workers.follow(mirror);
         }
         if links != self.links {
             self.log_missing(names, &links, mirror);
             self.retry.reset();
         } else if self.retry.waits(now) {
-            return Ok(());
+            return if workers.are_running() { workers.follow(mirror) } else { Ok(()) };
         }
         match workers.change(mirror, &links)? {
             None => self.retry.reset(),
-            Some(why) => self.record_failure(&why, workers.are_filtering(), (now, log)),
+            Some(why) => self.record_failure(&why, workers, (now, log)),
         }
         self.links = links;
         Ok(())
@@ -67,11 +61,19 @@ impl FollowedPorts {
 
     /// A driver may answer for ever that its interface is going, and one may have come that cannot be a port. Rules of a filter hold
     /// while no worker runs, so that the kernel forwards nothing then.
-    fn record_failure(&mut self, why: &DaemonError, filters: bool, (now, log): (Duration, &EventLog)) {
+    fn record_failure(
+        &mut self,
+        why: &DaemonError,
+        workers: &KernelWorkers,
+        (now, log): (Duration, &EventLog),
+    ) {
         if self.retry.fail(now) {
-            let instead = if filters { "nothing is forwarded" } else { "the kernel forwards" };
-            let text = format!("no worker runs, {instead}: {}; trying again", message(why));
-            log.line(now, EventKind::Warning, &text);
+            let state = match (workers.are_running(), workers.are_filtering()) {
+                (true, _) => "the workers use the other interfaces",
+                (false, true) => "no worker runs, nothing is forwarded",
+                (false, false) => "no worker runs, the kernel forwards",
+            };
+            log.line(now, EventKind::Warning, &format!("{state}: {}; trying again", message(why)));
         }
     }
 

@@ -151,7 +151,7 @@ impl PathCounts for WorkerPath {
     }
 
     fn engine(&self, port: u16) -> EngineInUse {
-        match self.ports.has(port) {
+        match self.workers.has_port(port) {
             true => EngineInUse::threads(&self.why),
             false => {
                 EngineInUse { name: NONE, why: "it is not there, is down, or is part of another one".into() }

@@ -59,7 +59,7 @@ pub struct PortChange<P, S> {
     pub ports: Vec<(usize, Option<PortAndMemory<P>>)>,
     /// Slots of ports that were taken out before, which the worker gives back now.
     pub surplus: usize,
-    /// Has the forwarder and the slow path know the ports.
+    /// Tells the forwarder and the slow path the links of the ports.
     pub adapt: Box<dyn FnOnce(&mut Forwarder, &mut S) + Send>,
 }
 
@@ -73,14 +73,14 @@ pub struct UnusedPorts<P> {
 }
 
 /// A change, and where what is unused then goes.
-type Request<P, S> = (PortChange<P, S>, SyncSender<UnusedPorts<P>>);
+type PortRequest<P, S> = (PortChange<P, S>, SyncSender<UnusedPorts<P>>);
 
 /// A worker's running thread.
 pub struct WorkerThread<P, S> {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<EndedWorker<S>>,
     status: Arc<WorkerState>,
-    changes: SyncSender<Request<P, S>>,
+    changes: SyncSender<PortRequest<P, S>>,
 }
 
 /// What a worker returns when it ends.
@@ -106,12 +106,13 @@ impl<P: WorkerPort, S: SlowPath + Send + 'static> WorkerThread<P, S> {
         WorkerThread { stop, thread, status, changes }
     }
 
-    /// Has the worker use other ports, between two rounds, and waits for that. `None` if the worker has ended.
-    pub fn change(&self, change: PortChange<P, S>) -> Option<UnusedPorts<P>> {
-        let (done, is_done) = sync_channel(1);
-        self.changes.send((change, done)).ok()?;
+    /// Asks the worker to use other ports, from its next round on. What is unused then comes by the channel, which ends if the worker
+    /// does. A worker that has ended leaves the change.
+    pub fn change(&self, change: PortChange<P, S>) -> Result<Receiver<UnusedPorts<P>>, PortChange<P, S>> {
+        let (done, unused) = sync_channel(1);
+        self.changes.send((change, done)).map_err(|unsent| unsent.0.0)?;
         self.stop();
-        is_done.recv().ok()
+        Ok(unused)
     }
 
     pub fn is_finished(&self) -> bool {
@@ -125,7 +126,7 @@ impl<P: WorkerPort, S: SlowPath + Send + 'static> WorkerThread<P, S> {
 
     /// Asks the worker to end, without waiting for it.
     pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.store(true, Ordering::Release);
     }
 
     /// Waits until the worker has ended.
@@ -142,7 +143,7 @@ impl<P: WorkerPort, S: SlowPath + Send + 'static> WorkerThread<P, S> {
 struct Commands<P, S> {
     /// The worker is to end, or a change waits.
     stop: Arc<AtomicBool>,
-    changes: Receiver<Request<P, S>>,
+    changes: Receiver<PortRequest<P, S>>,
 }
 
 impl<P: WorkerPort, S: SlowPath> Commands<P, S> {
@@ -151,7 +152,10 @@ impl<P: WorkerPort, S: SlowPath> Commands<P, S> {
         loop {
             worker.run(&self.stop)?;
             let Ok((change, done)) = self.changes.try_recv() else { return Ok(()) };
-            self.stop.store(false, Ordering::Relaxed);
+            // The router's thread sets it after it has sent the change.
+            while !self.stop.swap(false, Ordering::Acquire) {
+                std::hint::spin_loop();
+            }
             // The router's thread waits for it.
             let _ = done.send(apply(change, worker)?);
         }

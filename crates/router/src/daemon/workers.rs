@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use fullview_plane::burst::Slot;
+use fullview_plane::burst::{Packet, Slot};
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::kernel_flows::{FlowMemory, PortDevice, PortProgram};
@@ -86,6 +86,13 @@ struct OpenPort {
     is_lost: Arc<AtomicBool>,
 }
 
+/// Ports by worker, their links, and why some links have none.
+struct Opened {
+    ports: Vec<WorkerPorts>,
+    links: Vec<Option<PortLink>>,
+    missing: Option<DaemonError>,
+}
+
 /// A running worker, and the destinations it could not send to.
 struct KernelWorker {
     thread: WorkerThread<TrackingPort, ToKernel>,
@@ -103,7 +110,7 @@ pub struct FilteringWorker {
     pub kernel_flows: u16,
 }
 
-/// Has a worker know its ports.
+/// Tells a worker the links of its ports.
 type Adaptation = Box<dyn FnOnce(&mut Forwarder, &mut ToKernel) + Send>;
 
 /// The ports of a worker by number; `None` for an interface that does not exist now.
@@ -146,6 +153,16 @@ impl KernelWorkers {
         &self.options
     }
 
+    /// Whether all workers run and have ports on these links, none of which has lost its interface while that is there.
+    pub fn serve(&self, links: &[Option<PortLink>]) -> bool {
+        self.are_running() && self.links == links && !(0..links.len()).any(|number| self.has_loss(number))
+    }
+
+    /// Whether a port's interface is one that workers use.
+    pub fn has_port(&self, port: u16) -> bool {
+        self.are_running() && self.links.get(usize::from(port)).is_some_and(Option::is_some)
+    }
+
     /// Whether all workers run. If one ended with an error, the next restart returns it.
     pub fn are_running(&self) -> bool {
         !self.running.is_empty() && self.running.iter().all(|worker| !worker.thread.is_finished())
@@ -154,11 +171,6 @@ impl KernelWorkers {
     /// Whether the worker has a filter.
     pub fn are_filtering(&self) -> bool {
         self.wakeup.is_some()
-    }
-
-    /// Whether a port has lost its interface, and that is there.
-    pub fn have_loss(&self) -> bool {
-        (0..self.links.len()).any(|number| self.has_loss(number))
     }
 
     /// An interface that left its namespace and came back as the same one causes no netlink message that would tell.
@@ -173,13 +185,16 @@ impl KernelWorkers {
         self.split.follow(mirror, self.oldest_round())
     }
 
-    /// When the last round of the worker began that has been silent for the longest time; `None` while none runs.
+    /// When the last round of the worker began that has been silent for the longest time; `None` while none runs. One without any
+    /// interface has ended.
     pub fn oldest_round(&self) -> Option<ReportTime> {
-        self.running.iter().filter_map(|worker| worker.thread.round_began()).min()
+        let running = self.running.iter().filter(|worker| !worker.thread.is_finished());
+        running.filter_map(|worker| worker.thread.round_began()).min()
     }
 
     /// Gives the workers other ports where the links are others, or where a port has lost its interface; no other port changes. If the
-    /// workers do not run, or have no packet memory for the ports, others are started ([`Self::restart`]).
+    /// workers do not run, or cannot have the new ports beside the old ones, others are started ([`Self::restart`]). Returns why not
+    /// all links have ports.
     pub fn change(
         &mut self,
         mirror: &Mirror,
@@ -187,21 +202,30 @@ impl KernelWorkers {
     ) -> Result<Option<DaemonError>, DaemonError> {
         let is_other = |number: usize| self.links.get(number) != links.get(number) || self.has_loss(number);
         let (others, stay): (Vec<usize>, Vec<usize>) = (0..links.len()).partition(|number| is_other(*number));
-        let new: Vec<_> =
-            (0..).zip(links).map(|(at, link)| link.clone().filter(|_| others.contains(&at))).collect();
-        let added = new.iter().flatten().count();
-        if !self.are_running() || !self.memory.has_room(self.count * added, &self.options) {
+        let mut new = vec![None; links.len()];
+        others.iter().for_each(|number| new[*number].clone_from(&links[*number]));
+        if !self.have_room_beside(&new, &others) {
             return self.restart(mirror, links);
         }
-        self.leave_others(&stay, mirror, added > 0)?;
-        let Ok(opened) = self.open(&new) else { return self.restart(mirror, links) };
-        self.follow_links(links, &others);
-        let given: Option<Vec<_>> =
-            (0..).zip(opened).map(|(worker, ports)| self.give(worker, ports, &others)).collect();
-        let Some(unused) = given else { return self.restart(mirror, links) };
-        self.split.follow(mirror, self.oldest_round())?;
-        unused.into_iter().enumerate().for_each(|(worker, unused)| self.close(worker, unused));
-        Ok(None)
+        self.leave_others(&stay, mirror, new.iter().any(Option::is_some))?;
+        let Ok(Opened { ports, links: mut now, missing }) = self.open(new) else {
+            return self.restart(mirror, links);
+        };
+        stay.iter().for_each(|number| now[*number].clone_from(&links[*number]));
+        self.follow_links(now);
+        if !self.give_all(ports, &others, mirror)? {
+            return self.restart(mirror, links);
+        }
+        Ok(missing)
+    }
+
+    /// Whether workers run that can have ports on these links before those of `others` are closed: a queue has one socket of AF_XDP.
+    fn have_room_beside(&self, new: &[Option<PortLink>], others: &[usize]) -> bool {
+        let old = || others.iter().filter_map(|number| self.links.get(*number)?.as_ref());
+        let is_same = |one: &PortLink, other: &PortLink| (one.index, one.birth) == (other.index, other.birth);
+        let moves = new.iter().flatten().any(|link| old().any(|old| is_same(link, old)));
+        let ports = self.count * new.iter().flatten().count();
+        self.are_running() && !moves && self.memory.has_room(ports, &self.options)
     }
 
     /// Detaches the classifier from all ports but these. While others are opened, the kernel forwards: workers would drop what leaves by
@@ -219,30 +243,57 @@ impl KernelWorkers {
         Ok(())
     }
 
-    /// Gives a worker its ports in place of these; `None` if it has ended.
+    /// Gives all workers their ports in place of `others`; `false` if one has ended.
+    fn give_all(
+        &mut self,
+        ports: Vec<WorkerPorts>,
+        others: &[usize],
+        mirror: &Mirror,
+    ) -> Result<bool, DaemonError> {
+        // All are asked before the first answers: one that sleeps takes a while.
+        let asked: Vec<_> =
+            (0..).zip(ports).map(|(worker, ports)| self.give(worker, ports, others)).collect();
+        let unused: Vec<Option<UnusedPorts<_>>> =
+            asked.into_iter().map(|unused| unused?.recv().ok()).collect();
+        let go_on = unused.iter().all(Option::is_some);
+        if go_on {
+            self.split.follow(mirror, self.oldest_round())?;
+        }
+        self.close(unused);
+        Ok(go_on)
+    }
+
+    /// Asks a worker to use these ports; `None` if it has ended.
     fn give(
         &mut self,
         worker: usize,
         mut ports: WorkerPorts,
         others: &[usize],
-    ) -> Option<UnusedPorts<TrackingPort>> {
+    ) -> Option<Receiver<UnusedPorts<TrackingPort>>> {
         let mut with_memory = |port| (port, self.memory.take(1, &self.options));
         let ports = others.iter().map(|number| (*number, ports[*number].take().map(&mut with_memory)));
         let ports = ports.collect();
         let (adapt, surplus) = (self.adaptation(), self.running[worker].surplus);
-        self.running[worker].thread.change(PortChange { ports, surplus, adapt })
+        let asked = self.running[worker].thread.change(PortChange { ports, surplus, adapt });
+        let unsent = |change: PortChange<_, _>| {
+            let packets = change.ports.into_iter().filter_map(|(_, port)| Some(port?.1));
+            packets.for_each(|packets| self.memory.take_back(packets));
+        };
+        asked.map_err(unsent).ok()
     }
 
-    /// Takes the packet memory of a worker's ports back. Slots that are at other ports come with the next change.
-    fn close(&mut self, worker: usize, unused: UnusedPorts<TrackingPort>) {
-        let UnusedPorts { ports, mut packets } = unused;
-        let expected = self.running[worker].surplus + ports.len() * ports::slots_per_port(&self.options);
-        packets.extend(ports.into_iter().flat_map(TrackingPort::close));
-        self.running[worker].surplus = expected.saturating_sub(packets.len());
-        self.memory.take_back(packets);
+    /// Closes the ports that workers do not use any more, and takes their packet memory back. Slots that are at other ports come with
+    /// the next change.
+    fn close(&mut self, unused: Vec<Option<UnusedPorts<TrackingPort>>>) {
+        let share = ports::slots_per_port(&self.options);
+        for (worker, closed) in self.running.iter_mut().zip(closed_at_once(unused)) {
+            let Some((ports, packets)) = closed else { continue };
+            worker.surplus = (worker.surplus + ports * share).saturating_sub(packets.len());
+            self.memory.take_back(packets);
+        }
     }
 
-    /// Has a worker know its ports.
+    /// Tells a worker the links of its ports.
     fn adaptation(&mut self) -> Adaptation {
         let (notes, numbers, devices) = (self.split.links(), self.numbers(), self.devices());
         Box::new(move |forwarder, slow| {
@@ -252,8 +303,8 @@ impl KernelWorkers {
         })
     }
 
-    /// Ends the workers, and starts others on these links, by port. Returns why none runs now, if an interface cannot be
-    /// opened: then the kernel forwards. When the router begins, that is an error, unless the interface is going, or seems to be.
+    /// Ends the workers, and starts others on these links, by port. Returns why not all links have ports, or why no worker runs now:
+    /// then the kernel forwards. When the router begins, that is an error.
     fn restart(
         &mut self,
         mirror: &Mirror,
@@ -263,22 +314,25 @@ impl KernelWorkers {
         let stays = |link: &&PortLink| self.links.iter().flatten().any(|known| known == *link);
         let stay: Vec<LinkIndex> = links.iter().flatten().filter(stays).map(|link| link.index).collect();
         self.split.release_others(&stay);
-        // For all of them, and for one that takes the place of another one before that is closed.
-        self.memory.ensure(self.count * (links.len() + 1), &self.options);
-        let opened = self.open(links);
-        self.follow_links(links, &(0..links.len()).collect::<Vec<_>>());
+        // For two more, which come or take the place of others before those are closed.
+        self.memory.ensure(self.count * (links.iter().flatten().count() + 2), &self.options);
+        let opened = self.open(links.to_vec());
         let has_begun = std::mem::replace(&mut self.has_begun, true);
-        let ports = match opened {
-            Ok(ports) => ports,
-            Err(error) if has_begun || is_of_missing(&error, links) => return Ok(Some(error)),
+        let Opened { ports, links, missing } = match opened {
+            Ok(opened) => opened,
+            Err(error) if has_begun => {
+                self.follow_links(vec![None; links.len()]);
+                return Ok(Some(error));
+            }
             Err(error) => return Err(error),
         };
+        self.follow_links(links);
         let mut cores = self.options.cores.clone().into_iter();
         self.running = ports.into_iter().map(|ports| self.start(ports, mirror, cores.next())).collect();
         // The classifier takes frames from the kernel from here on, and not before: no frame is forwarded twice, and none is
         // lost between the two.
         self.split.follow(mirror, self.oldest_round())?;
-        Ok(None)
+        Ok(missing)
     }
 
     fn start(&mut self, ports: WorkerPorts, mirror: &Mirror, core: Option<usize>) -> KernelWorker {
@@ -309,19 +363,25 @@ impl KernelWorkers {
         self.split.devices(self.numbers().into_iter().zip(programs))
     }
 
-    /// Opens the ports of all workers: by worker and port.
-    fn open(&mut self, links: &[Option<PortLink>]) -> Result<Vec<WorkerPorts>, DaemonError> {
+    /// Opens the ports of all workers on these links. One that is going, or seems to be, gets none.
+    fn open(&mut self, mut links: Vec<Option<PortLink>>) -> Result<Opened, DaemonError> {
         self.ports.resize_with(links.len(), OpenPort::default);
-        let mut all: Vec<WorkerPorts> = (0..self.count).map(|_| Vec::new()).collect();
-        for (number, link) in links.iter().enumerate() {
-            let Some(PortLink { name, .. }) = link else {
-                all.iter_mut().for_each(|ports| ports.push(None));
-                continue;
+        let mut ports: Vec<WorkerPorts> = (0..self.count).map(|_| Vec::new()).collect();
+        let mut missing = None;
+        for (number, place) in links.iter_mut().enumerate() {
+            let opened = place.as_ref().map(|link| self.open_group(number, &link.name)).transpose();
+            let group = match (opened, &place) {
+                (Ok(group), _) => group,
+                (Err(error), Some(link)) if is_of_missing(&error, link) => {
+                    (*place, missing) = (None, Some(error));
+                    None
+                }
+                (Err(error), _) => return Err(error),
             };
-            let group = self.open_group(number, name)?;
-            all.iter_mut().zip(group).for_each(|(ports, port)| ports.push(Some(port)));
+            let mut group = group.into_iter().flatten();
+            ports.iter_mut().for_each(|ports| ports.push(group.next()));
         }
-        Ok(all)
+        Ok(Opened { ports, links, missing })
     }
 
     /// Opens the ports of all workers on an interface.
@@ -336,11 +396,11 @@ impl KernelWorkers {
         Ok(group.into_iter().map(tracked).collect())
     }
 
-    /// Notes the links on which workers have ports now. Those of `others` are not those of before.
-    fn follow_links(&mut self, links: &[Option<PortLink>], others: &[usize]) {
-        self.links = links.to_vec();
-        let absent = others.iter().filter(|number| links[**number].is_none());
-        absent.for_each(|number| self.ports[*number] = OpenPort::default());
+    /// Notes the links on which workers have ports now.
+    fn follow_links(&mut self, links: Vec<Option<PortLink>>) {
+        let absent = self.ports.iter_mut().zip(&links).filter(|(_, link)| link.is_none());
+        absent.for_each(|(port, _)| *port = OpenPort::default());
+        self.links = links;
     }
 
     /// The failed links that workers leave.
@@ -449,15 +509,27 @@ impl SlowPath for ToKernel {
     }
 }
 
-/// Whether one of the links is no longer the interface of its name.
-pub fn is_any_gone(links: &[Option<PortLink>]) -> bool {
-    links.iter().flatten().any(|link| is_gone(&link.name, link.index))
+/// Whether a port cannot be opened because its interface went meanwhile: netlink will report that. Not every error names that cause,
+/// so the interface is looked for as well.
+fn is_of_missing(error: &DaemonError, link: &PortLink) -> bool {
+    names_missing_device(error) || is_gone(&link.name, link.index)
 }
 
-/// Whether ports cannot be opened because an interface went meanwhile: netlink will report that, and they are opened again
-/// then. Not every error names that cause, so the interfaces are looked for as well.
-fn is_of_missing(error: &DaemonError, links: &[Option<PortLink>]) -> bool {
-    names_missing_device(error) || is_any_gone(links)
+/// Closes the ports of each worker in a thread of their own, because the kernel takes 45 ms for the ring of a packet socket. Returns
+/// how many ports and slots there were.
+fn closed_at_once(
+    unused: Vec<Option<UnusedPorts<TrackingPort>>>,
+) -> Vec<Option<(usize, Vec<Packet<'static>>)>> {
+    let close = |UnusedPorts { ports, mut packets }: UnusedPorts<TrackingPort>| {
+        let count = ports.len();
+        packets.extend(ports.into_iter().flat_map(TrackingPort::close));
+        (count, packets)
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> =
+            unused.into_iter().map(|unused| scope.spawn(move || unused.map(close))).collect();
+        threads.into_iter().map(|thread| thread.join().ok().flatten()).collect()
+    })
 }
 
 /// Whether a cause of the error is the system's error for an interface that does not exist or is down.

@@ -86,6 +86,8 @@ enum LinkOwner {
 struct RunningEngine {
     engine: Engine,
     attachments: Attachments,
+    /// The network namespace whose failed links a program within the kernel can note, if there is one.
+    namespace: Option<u32>,
     /// The interface of each port that was published last; its index is 0 if it did not exist.
     devices: Vec<DeviceState>,
     /// The number of VRFs whose tables the program has room for.
@@ -101,8 +103,11 @@ struct RunningEngine {
     generations: Vec<[u64; 2]>,
 }
 
-/// Where the program learns of failed links.
-struct ProgramNotes {
+/// Where programs learn of failed links: the running one, and the one whose place it takes.
+struct ProgramNotes(Vec<NotedFailures>);
+
+/// Where a program learns of failed links.
+struct NotedFailures {
     failures: LinkFailures,
     /// The network namespace whose failed links a program within the kernel can note, if there is one.
     namespace: Option<u32>,
@@ -110,19 +115,20 @@ struct ProgramNotes {
 
 impl FailureNotes for ProgramNotes {
     fn begin(&self) {
-        self.namespace.iter().for_each(|namespace| self.failures.begin(*namespace));
+        let by_kernel = self.0.iter().filter_map(|noted| Some((&noted.failures, noted.namespace?)));
+        by_kernel.for_each(|(failures, namespace)| failures.begin(namespace));
     }
 
     fn note(&self, link: &Link, has_failed: bool) {
-        self.failures.note(link.index, has_failed);
+        self.0.iter().for_each(|noted| noted.failures.note(link.index, has_failed));
     }
 
     fn forget(&self) {
-        self.failures.forget();
+        self.0.iter().for_each(|noted| noted.failures.forget());
     }
 
     fn end(&self) {
-        self.failures.end();
+        self.0.iter().for_each(|noted| noted.failures.end());
     }
 }
 
@@ -219,9 +225,6 @@ impl XdpPath {
         if has_links {
             self.attach(&devices, now);
         }
-        if self.replaced.is_some() {
-            self.note_failures();
-        }
         self.end_replaced()?;
         self.warn(warning);
         self.report(mirror);
@@ -239,11 +242,8 @@ impl XdpPath {
         let running = RunningEngine::new((devices, vrfs), &self.rates, mirror, &self.shared.hub, awaits);
         let running = running.map_err(DaemonError::Engine)?;
         self.replaced = self.running.replace(running);
-        match self.replaced {
-            None => self.note_failures(),
-            Some(_) => self.offer_links(devices)?,
-        }
-        Ok(())
+        self.note_failures();
+        self.offer_links(devices)
     }
 
     /// Has the running program take the links of the one whose place it takes.
@@ -261,6 +261,7 @@ impl XdpPath {
     fn end_replaced(&mut self) -> Result<(), DaemonError> {
         let Some(mut replaced) = self.replaced.take() else { return Ok(()) };
         self.running.iter_mut().for_each(|running| running.engine.release_links());
+        self.note_failures();
         replaced.attachments.detach_all(&mut replaced.engine);
         replaced.engine.settle().map_err(DaemonError::Engine)?;
         let counted = replaced.engine.counters().map_err(DaemonError::ReadCounters)?;
@@ -316,12 +317,14 @@ impl XdpPath {
         Ok(())
     }
 
-    /// Has failed links noted in the tables of the running program, by the kernel itself if it can; and no more in those of the
-    /// program before, which therefore has to forward no more.
-    fn note_failures(&mut self) {
-        let Some(running) = &mut self.running else { return };
-        let namespace = noted_namespace(running.engine.note_failed_links());
-        self.alarm.note_in(Box::new(ProgramNotes { failures: running.engine.link_failures(), namespace }));
+    /// Has failed links noted in the tables of the programs that run, by the kernel itself if it can.
+    fn note_failures(&self) {
+        let programs = self.running.iter().chain(&self.replaced);
+        let noted = |program: &RunningEngine| NotedFailures {
+            failures: program.engine.link_failures(),
+            namespace: program.namespace,
+        };
+        self.alarm.note_in(Box::new(ProgramNotes(programs.map(noted).collect())));
     }
 
     fn log_devices(&mut self) {
@@ -476,9 +479,11 @@ impl RunningEngine {
         // The generations are empty, so the first `follow` publishes.
         let view = mirror.views().current();
         let groups = view.parts().groups.current();
+        let namespace = noted_namespace(engine.note_failed_links());
         Ok(RunningEngine {
             engine,
             attachments: Attachments::default(),
+            namespace,
             devices: devices.to_vec(),
             room,
             refuses_to_observe: false,

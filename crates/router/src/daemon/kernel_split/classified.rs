@@ -174,8 +174,8 @@ impl KernelSplit {
         Ok(self.classifier.set_ingress(&HashMap::new())?)
     }
 
-    /// Has the kernel forward what comes in by interfaces to which the classifier is not attached, even once it is, and packets of known
-    /// flows, until the next [`Self::follow`].
+    /// Takes frames only by interfaces to which the classifier is attached now, even once it is attached to others, and has workers get
+    /// packets of known flows too, until the next [`Self::follow`].
     pub fn leave_others(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
         self.view = None;
         self.flows.iter_mut().for_each(SharedFlows::pause);
