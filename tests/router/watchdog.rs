@@ -13,6 +13,9 @@ use crate::lab::Lab;
 /// The time after which the manager would restart the service.
 const TIMEOUT: Duration = Duration::from_millis(400);
 
+/// After this time a worker without a round is taken for one that hangs.
+const SILENCE: Duration = Duration::from_millis(1500);
+
 /// What a service manager is told.
 struct Manager {
     folder: tempfile::TempDir,
@@ -75,6 +78,23 @@ fn the_manager_is_told_that_the_router_works_unless_a_worker_hangs() {
     assert!(manager.is_told_nothing(), "{}", program.output());
     drop(worker);
     assert!(manager.is_told(), "{}", program.output());
+    let (code, said) = program.end("TERM");
+    assert_eq!(code, Some(0), "{said}");
+}
+
+/// Its workers have ended, and hang not.
+#[test]
+fn the_manager_is_told_that_a_router_without_interfaces_works() {
+    if !may_run(&["ip", "setpriv"]) {
+        return;
+    }
+    let (lab, manager) = (Lab::new(), Manager::new());
+    let program = manager.start(&lab, &[&timeout()], &["--engine", "threads"]);
+    assert!(manager.is_told(), "{}", program.output());
+    ["eth1", "eth2"].iter().for_each(|name| _ = lab.router.ip(&format!("link del {name}")));
+    thread::sleep(SILENCE);
+    assert!(manager.is_told() && manager.is_told(), "{}", program.output());
+    assert!(!program.output().contains("a worker has begun no round"), "{}", program.output());
     let (code, said) = program.end("TERM");
     assert_eq!(code, Some(0), "{said}");
 }
