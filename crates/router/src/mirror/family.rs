@@ -382,9 +382,10 @@ impl<A: Address> FamilyRoutes<A> {
         self.commit_hosts((now, Origin::Protocol), tables, sets);
     }
 
-    /// Whether a table does not have all changes.
-    pub fn has_changes(&self) -> bool {
-        self.touched.values().any(|touched| !(touched.at_once.is_empty() && touched.soon.is_empty()))
+    /// The tables that do not have all changes.
+    pub fn lacking_changes(&self) -> impl Iterator<Item = u32> {
+        let lacks = |touched: &Touched<A>| !(touched.at_once.is_empty() && touched.soon.is_empty());
+        self.touched.iter().filter(move |(_, touched)| lacks(touched)).map(|(table, _)| *table)
     }
 
     /// Hands to these tables the routes that there are, at once. Routes that are gone stay there until [`Self::commit`].

@@ -272,9 +272,9 @@ impl Routing {
         self.inet6.commit(now, left, &mut self.tables.inet6, &self.sets);
     }
 
-    /// Whether a table does not have all changed routes.
-    pub fn has_changes(&self) -> bool {
-        self.inet.has_changes() || self.inet6.has_changes()
+    /// The tables that do not have all changed routes.
+    pub fn lacking_changes(&self) -> BTreeSet<u32> {
+        self.inet.lacking_changes().chain(self.inet6.lacking_changes()).collect()
     }
 
     /// Hands to these tables the routes that there are, at once, so that packets may be looked up in them. Routes that are gone
