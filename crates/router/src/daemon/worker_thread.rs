@@ -60,8 +60,11 @@ pub struct PortChange<P, S> {
     /// Slots of ports that were taken out before, which the worker gives back now.
     pub surplus: usize,
     /// Tells the forwarder and the slow path the links of the ports.
-    pub adapt: Box<dyn FnOnce(&mut Forwarder, &mut S) + Send>,
+    pub adapt: Adaptation<S>,
 }
+
+/// A change of a forwarder and a slow path.
+pub type Adaptation<S> = Box<dyn FnOnce(&mut Forwarder, &mut S) + Send>;
 
 /// A port, and its packet memory.
 pub type PortAndMemory<P> = (P, Vec<Packet<'static>>);

@@ -35,7 +35,7 @@ use super::punts::PuntCounts;
 use super::running_filter::WorkerFilter;
 use super::wakeup::Wakeup;
 use super::watch_hub::WatchHub;
-use super::worker_thread::{PortChange, UnusedPorts, WorkerParts, WorkerPort, WorkerThread};
+use super::worker_thread::{Adaptation, PortChange, UnusedPorts, WorkerParts, WorkerPort, WorkerThread};
 use crate::error::causes;
 use crate::mirror::Mirror;
 use crate::options::PortOptions;
@@ -109,9 +109,6 @@ pub struct FilteringWorker {
     /// Known flows that a program in the kernel forwards at most.
     pub kernel_flows: u16,
 }
-
-/// Tells a worker the links of its ports.
-type Adaptation = Box<dyn FnOnce(&mut Forwarder, &mut ToKernel) + Send>;
 
 /// The ports of a worker by number; `None` for an interface that does not exist now.
 type WorkerPorts = Vec<Option<TrackingPort>>;
@@ -294,7 +291,7 @@ impl KernelWorkers {
     }
 
     /// Tells a worker the links of its ports.
-    fn adaptation(&mut self) -> Adaptation {
+    fn adaptation(&mut self) -> Adaptation<ToKernel> {
         let (notes, numbers, devices) = (self.split.links(), self.numbers(), self.devices());
         Box::new(move |forwarder, slow| {
             forwarder.watch_links(notes, &numbers);
