@@ -105,7 +105,7 @@ impl FlowSharing {
         Arc::<FlowMemory>::clone(&self.memory)
     }
 
-    /// Sets the devices of ports. Flows that were shared before have to end before any forwards again ([`FlowControl::pause`]).
+    /// Sets the devices of ports. Flows that were shared before have to end before any forwards again ([`super::FlowControl::pause`]).
     pub fn set_devices(&mut self, devices: Vec<PortDevice>) {
         self.devices = devices;
     }
