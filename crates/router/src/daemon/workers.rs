@@ -301,7 +301,7 @@ impl KernelWorkers {
     }
 
     /// Ends the workers, and starts others on these links, by port. Returns why not all links have ports, or why no worker runs now:
-    /// then the kernel forwards. When the router begins, that is an error.
+    /// then the kernel forwards. When the router begins, that is an error, unless an interface seems to be going.
     fn restart(
         &mut self,
         mirror: &Mirror,
@@ -317,7 +317,7 @@ impl KernelWorkers {
         let has_begun = std::mem::replace(&mut self.has_begun, true);
         let Opened { ports, links, missing } = match opened {
             Ok(opened) => opened,
-            Err(error) if has_begun => {
+            Err(error) if has_begun || names_missing_device(&error) => {
                 self.follow_links(vec![None; links.len()]);
                 return Ok(Some(error));
             }
@@ -360,7 +360,7 @@ impl KernelWorkers {
         self.split.devices(self.numbers().into_iter().zip(programs))
     }
 
-    /// Opens the ports of all workers on these links. One that is going, or seems to be, gets none.
+    /// Opens the ports of all workers on these links. One that is gone meanwhile gets none: no route leads there any more.
     fn open(&mut self, mut links: Vec<Option<PortLink>>) -> Result<Opened, DaemonError> {
         self.ports.resize_with(links.len(), OpenPort::default);
         let mut ports: Vec<WorkerPorts> = (0..self.count).map(|_| Vec::new()).collect();
@@ -369,7 +369,7 @@ impl KernelWorkers {
             let opened = place.as_ref().map(|link| self.open_group(number, &link.name)).transpose();
             let group = match (opened, &place) {
                 (Ok(group), _) => group,
-                (Err(error), Some(link)) if is_of_missing(&error, link) => {
+                (Err(error), Some(link)) if is_gone(&link.name, link.index) => {
                     (*place, missing) = (None, Some(error));
                     None
                 }
@@ -504,12 +504,6 @@ impl SlowPath for ToKernel {
         }
         self.reinjector.flush();
     }
-}
-
-/// Whether a port cannot be opened because its interface went meanwhile: netlink will report that. Not every error names that cause,
-/// so the interface is looked for as well.
-fn is_of_missing(error: &DaemonError, link: &PortLink) -> bool {
-    names_missing_device(error) || is_gone(&link.name, link.index)
 }
 
 /// Closes the ports of each worker in a thread of their own, because the kernel takes 45 ms for the ring of a packet socket. Returns
