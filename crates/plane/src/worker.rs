@@ -87,7 +87,7 @@ const SPINS: u32 = 200;
 /// Rounds between two reads of the ports' losses, each of which is a system call per port, while the worker does not wait.
 const CATCH_UP_ROUNDS: u32 = 4096;
 
-/// Bursts that a port which is taken out may still have received, at most: as many as rings hold that are large.
+/// Bursts that are still received from a port before it is taken out, at most: 16,384 frames, as many as a large ring holds.
 const LAST_BURSTS: u32 = 64;
 
 /// A worker between its ports.
@@ -285,10 +285,15 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         unless_gone(port.receive(&mut self.burst, count.min(BURST)))?;
         let dropped = self.burst.len();
         self.pool.took(number, dropped);
-        self.pool.keep(&mut self.burst);
-        let stale = PortLosses { stale: dropped as u64, ..PortLosses::default() };
-        self.forwarder.count_losses(number as u16, stale);
+        self.drop_stale(number);
         Ok(dropped)
+    }
+
+    /// Drops what a port has received, because it may have come in before a silence.
+    #[cold]
+    fn drop_stale(&mut self, number: usize) {
+        let stale = PortLosses { stale: self.pool.keep(&mut self.burst), ..PortLosses::default() };
+        self.forwarder.count_losses(number as u16, stale);
     }
 
     /// Publishes the counters without packets that wait to be sent: their port may still go down, and what is published never
@@ -330,6 +335,11 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         let received = self.burst.len();
         if received > 0 {
             self.pool.took(number, received);
+            if self.began.is_silence_until(ReportTime::coarse()) {
+                // The silence was within this round. The next one drops what else waits.
+                self.drop_stale(number);
+                return Ok(received);
+            }
             self.forwarder.process(&mut self.burst, &mut *self.egress, &mut self.rejected);
             if self.slow.has_pending() {
                 // The forwarded packets may have filled a burst again, and the others would wait as long as the load lasts.

@@ -386,7 +386,7 @@ fn after_a_silence_frames_of_unknown_age_are_dropped_and_later_ones_are_sent() {
     let mut arena = Arena::new(4 * BURST);
     let port = source(0, 1, OLD + NEW).map(|port| Source { undated: OLD, ..port });
     let mut worker = Worker::new(forwarder(2), vec![port, source(1, 0, 0)], arena.packets(), DropAll, Yield);
-    thread::sleep(Duration::from_millis(1100));
+    thread::sleep(SILENCE);
     for _ in 0..2 {
         worker.round().unwrap();
     }
@@ -398,6 +398,25 @@ fn after_a_silence_frames_of_unknown_age_are_dropped_and_later_ones_are_sent() {
     assert_eq!(in_ports.sum::<usize>() + packets.len(), 4 * BURST);
 }
 
+/// The thread is stopped in a round, before it receives.
+#[test]
+fn frames_that_came_in_while_a_worker_was_silent_within_a_round_are_dropped() {
+    const OLD: usize = BURST + 3;
+    let mut arena = Arena::new(4 * BURST);
+    let port = source(0, 1, OLD + 7).map(|port| Source { silence: SILENCE, undated: OLD, ..port });
+    let mut worker = Worker::new(forwarder(2), vec![port, source(1, 0, 0)], arena.packets(), DropAll, Yield);
+    (0..3).for_each(|_| _ = worker.round().unwrap());
+    let counters = worker.published().counters();
+    assert_eq!(counters.interface_drops[0][Reason::Stale.index()], OLD as u64);
+    assert_eq!((counters.dropped(), counters.interfaces[1].sent.packets), (OLD as u64, 7));
+    let (ports, packets) = worker.into_parts();
+    let in_ports = ports.iter().flatten().map(|port| port.free.len() + port.sent.len());
+    assert_eq!(in_ports.sum::<usize>() + packets.len(), 4 * BURST);
+}
+
+/// After this time a thread is taken for one that was stopped.
+const SILENCE: Duration = Duration::from_millis(1100);
+
 /// A port that fills every slot with the same frame, and frees the slots it sends.
 struct Source<'a> {
     number: u16,
@@ -405,8 +424,10 @@ struct Source<'a> {
     free: Vec<&'a mut fullview_plane::burst::Slot>,
     sent: Vec<&'a mut fullview_plane::burst::Slot>,
     left: usize,
-    /// What [`Port::undated`] returns.
+    /// Frames of those that are left, of which the first came in long ago.
     undated: usize,
+    /// How long the next call that receives takes.
+    silence: Duration,
     overruns: u64,
     /// The most packets that one call sends.
     room: usize,
@@ -426,7 +447,9 @@ impl Source<'_> {
 
 impl<'a> Port<'a> for Source<'a> {
     fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError> {
+        thread::sleep(std::mem::take(&mut self.silence));
         let count = limit.min(burst.room()).min(self.free.len()).min(self.left);
+        self.undated = self.undated.saturating_sub(count);
         let first = self.free.len() - count;
         for packet in self.free.drain(first..) {
             packet.set_frame(&self.frame);
@@ -490,6 +513,7 @@ fn source<'a>(number: u16, to: u8, left: usize) -> Option<Source<'a>> {
         sent: Vec::new(),
         left,
         undated: 0,
+        silence: Duration::ZERO,
         overruns: number.into(),
         room: usize::MAX,
         losses: PortLosses::default(),
