@@ -4,8 +4,6 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use nix::sched::CloneFlags;
-
 use crate::current::sysctl;
 use crate::namespace;
 use crate::requirements::may_run;
@@ -19,13 +17,6 @@ static STARTS: Mutex<()> = Mutex::new(());
 pub fn while_no_program_starts<T>(work: impl FnOnce() -> T) -> T {
     let _held = STARTS.lock().unwrap_or_else(PoisonError::into_inner);
     work()
-}
-
-/// Counts the file descriptors of the calling thread, which has copies of the process's from its first call on: what other
-/// tests open and close does not matter.
-pub fn own_descriptors() -> usize {
-    nix::sched::unshare(CloneFlags::CLONE_FILES).expect("a thread may have descriptors of its own");
-    std::fs::read_dir("/proc/thread-self/fd").expect("procfs is mounted").count()
 }
 
 /// Runs a test in a new network namespace if this process can make one. Such tests run one after another. The namespace

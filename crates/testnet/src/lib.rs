@@ -9,6 +9,8 @@
 #[cfg(target_os = "linux")]
 pub mod current;
 #[cfg(target_os = "linux")]
+mod descriptors;
+#[cfg(target_os = "linux")]
 mod isolation;
 #[cfg(target_os = "linux")]
 mod namespace;
@@ -25,7 +27,9 @@ mod stopped_thread;
 mod wait;
 
 #[cfg(target_os = "linux")]
-pub use isolation::{in_namespace, own_descriptors, while_no_program_starts};
+pub use descriptors::own_descriptors;
+#[cfg(target_os = "linux")]
+pub use isolation::{in_namespace, while_no_program_starts};
 #[cfg(target_os = "linux")]
 pub use node::{Node, cable};
 #[cfg(target_os = "linux")]

@@ -17,6 +17,14 @@ fn bench(states: u32) -> Bench {
     Bench::with_limits(block_but(vec![], Some(StateOptions::default())), limits)
 }
 
+/// As [`bench`], with a state for each way of a packet.
+fn forwarding_bench(states: u32) -> Bench {
+    let mut parts = RuleSetParts::new(Language::Pf);
+    let state = Some(StateOptions::default());
+    parts.rules = vec![CompiledRule { state, ..CompiledRule::new(RuleAction::Pass) }];
+    Bench::with_limits(parts, WorkerLimits { states, ..WorkerLimits::default() })
+}
+
 /// A segment of a client on its way in, or of the server on its way out.
 fn segment(client: (Address, u16), from_client: bool, flags: u8, seq: u32, ack: u32) -> Packet {
     let (direction, source, destination) =
@@ -85,10 +93,7 @@ fn the_source_of_a_state_that_ends_counts_it_no_more() {
 /// A forwarded packet has two states with pf, and answers pass by both only.
 #[test]
 fn a_packet_does_not_end_the_state_that_it_made_itself() {
-    let mut parts = RuleSetParts::new(Language::Pf);
-    let state = Some(StateOptions::default());
-    parts.rules = vec![CompiledRule { state, ..CompiledRule::new(RuleAction::Pass) }];
-    let mut bench = Bench::with_limits(parts, WorkerLimits { states: 1, ..WorkerLimits::default() });
+    let mut bench = forwarding_bench(1);
     let inward = syn((CLIENT.0, 1));
     let outward = Packet { pass: pass(Direction::Out), ..inward };
     assert!(bench.passes(&inward));
@@ -102,10 +107,7 @@ fn a_packet_does_not_end_the_state_that_it_made_itself() {
 /// Its first state lies in an entry that was free, and is the next one in turn.
 #[test]
 fn another_state_ends_where_the_next_one_is_that_of_the_same_packet() {
-    let mut parts = RuleSetParts::new(Language::Pf);
-    let state = Some(StateOptions::default());
-    parts.rules = vec![CompiledRule { state, ..CompiledRule::new(RuleAction::Pass) }];
-    let mut bench = Bench::with_limits(parts, WorkerLimits { states: 3, ..WorkerLimits::default() });
+    let mut bench = forwarding_bench(3);
     let query = Packet::udp(pass(Direction::In), (CLIENT.0, 9), SERVER);
     assert!(bench.passes(&query) && bench.passes(&syn((CLIENT.0, 1))) && bench.passes(&syn((CLIENT.0, 2))));
     bench.now += 61_000;

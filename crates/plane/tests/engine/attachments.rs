@@ -34,6 +34,13 @@ fn add(index: u32) {
     ip(&format!("link add d{index} index {index} type veth peer name p{index}"));
 }
 
+/// Runs a test in a namespace, if this machine can load programs.
+fn with_programs(test: impl FnOnce() + Send) {
+    if may_load_programs() && may_run(&["ip"]) {
+        in_namespace(test);
+    }
+}
+
 fn other_links_stay(attach: fn(&mut Engine, u32)) {
     let [one, other, third] = INDICES;
     INDICES.into_iter().for_each(add);
@@ -59,10 +66,7 @@ fn other_links_stay(attach: fn(&mut Engine, u32)) {
 
 #[test]
 fn programs_at_other_interfaces_stay() {
-    if !(may_load_programs() && may_run(&["ip"])) {
-        return;
-    }
-    in_namespace(|| {
+    with_programs(|| {
         other_links_stay(|engine, index| engine.attach(index, XdpPlace::Driver).unwrap());
         other_links_stay(|engine, index| engine.attach_at_tcx(index).unwrap());
         if Engine::load().unwrap().reads_stripped_tags() {
@@ -80,10 +84,7 @@ fn serving() -> Engine {
 /// An interface that goes while it is attached to is no reason to load the program for large frames, which would stay.
 #[test]
 fn an_interface_that_is_gone_costs_no_program() {
-    if !(may_load_programs() && may_run(&["ip"])) {
-        return;
-    }
-    in_namespace(|| {
+    with_programs(|| {
         let [there, gone, _] = INDICES;
         add(there);
         let mut engine = serving();
@@ -96,10 +97,7 @@ fn an_interface_that_is_gone_costs_no_program() {
 
 #[test]
 fn an_interface_with_large_frames_has_the_program_for_them() {
-    if !(may_load_programs() && may_run(&["ip"])) {
-        return;
-    }
-    in_namespace(|| {
+    with_programs(|| {
         let [usual, large, _] = INDICES;
         [usual, large].into_iter().for_each(add);
         ip(&format!("link set dev p{large} mtu 9000"));
@@ -113,10 +111,7 @@ fn an_interface_with_large_frames_has_the_program_for_them() {
 /// Each call attaches the program where it was asked to, whatever other interfaces refuse.
 #[test]
 fn an_interface_that_is_refused_keeps_no_other_one_from_the_program() {
-    if !(may_load_programs() && may_run(&["ip"])) {
-        return;
-    }
-    in_namespace(|| {
+    with_programs(|| {
         let [gone, there, _] = INDICES;
         add(there);
         let mut engine = Engine::load().unwrap();

@@ -27,6 +27,7 @@ mod hook;
 mod host_driver;
 mod interface_lock;
 mod kernel_filter;
+mod kernel_slow_path;
 mod kernel_source;
 mod kernel_split;
 mod link_alarm;
@@ -47,9 +48,13 @@ mod program_choice;
 mod program_choice;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod program_counts;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod program_notes;
 mod punts;
 mod query_queue;
 mod retry;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod running_engine;
 mod running_filter;
 mod standalone;
 mod state;
@@ -58,6 +63,7 @@ mod wakeup;
 mod watch_hub;
 mod watchdog;
 mod worker_path;
+mod worker_ports;
 mod worker_thread;
 mod workers;
 #[cfg(all(feature = "bpf", target_os = "linux"))]

@@ -2,40 +2,32 @@
 //! counters.
 
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::Duration;
 
-use fullview_plane::burst::{Packet, Slot};
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
-use fullview_plane::kernel_flows::{FlowMemory, PortDevice, PortProgram};
+use fullview_plane::kernel_flows::{FlowMemory, PortDevice};
 use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::report_time::ReportTime;
-use fullview_plane::verdict::{Punt, Verdict};
-use fullview_plane::wire::ethernet;
-use fullview_plane::wire::ethernet::EtherType;
-use fullview_plane::wire::ipv4::Ipv4Packet;
-use fullview_plane::wire::ipv6::Ipv6Packet;
-use fullview_plane::worker::{Rejected, SlowPath};
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::counts::{CountSnapshot, PathCounts};
 use super::error::DaemonError;
-use super::kernel_split::{KernelSplit, Reinjector};
-use super::link_presence::is_gone;
+use super::kernel_slow_path::ToKernel;
+use super::kernel_split::KernelSplit;
 use super::neighbor_refresh::{TrackingPort, UsedNeighbors};
 use super::neighbor_resolution::UnresolvedDestination;
-use super::ports::{self, AnyPort, PacketMemory};
+use super::ports::{self, PacketMemory};
 use super::punts::PuntCounts;
 use super::running_filter::WorkerFilter;
 use super::wakeup::Wakeup;
 use super::watch_hub::WatchHub;
-use super::worker_thread::{Adaptation, PortChange, UnusedPorts, WorkerParts, WorkerPort, WorkerThread};
+use super::worker_ports::{OpenPort, OpenedPorts, PortLink, PortOpener, WorkerPorts, closed_at_once};
+use super::worker_thread::{Adaptation, PortChange, UnusedPorts, WorkerParts, WorkerThread};
 use crate::error::causes;
 use crate::mirror::Mirror;
 use crate::options::PortOptions;
@@ -44,18 +36,6 @@ use crate::route::LinkIndex;
 /// How long a frame may take from the classifier's decision that it is the router's to the router's ring, where the kernel
 /// has no barrier to wait for.
 const TRANSIT: Duration = Duration::from_millis(2);
-
-/// Destinations that may wait for the router's thread.
-const MAX_UNRESOLVED: usize = 64;
-
-/// The link that a port is opened on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PortLink {
-    pub index: LinkIndex,
-    /// See [`Mirror::link_birth`].
-    pub birth: u64,
-    pub name: String,
-}
 
 pub struct KernelWorkers {
     count: usize,
@@ -66,31 +46,14 @@ pub struct KernelWorkers {
     filter: Option<WorkerFilter>,
     wakeup: Option<Wakeup>,
     used: Arc<UsedNeighbors>,
-    /// Those that workers have ports on, by port, and what those are.
-    links: Vec<Option<PortLink>>,
-    ports: Vec<OpenPort>,
+    /// What workers have, by port.
+    ports: Vec<Option<OpenPort>>,
     running: Vec<KernelWorker>,
     /// Whether the router has begun: interfaces that come from then on do not end it.
     has_begun: bool,
     /// The sum of the counters of workers that have ended.
     counters: Counters,
     hub: Arc<WatchHub>,
-}
-
-/// What workers have on an interface.
-#[derive(Clone, Default)]
-struct OpenPort {
-    /// Which of the classifier's programs runs there.
-    program: Option<PortProgram>,
-    /// Whether a worker has lost the interface.
-    is_lost: Arc<AtomicBool>,
-}
-
-/// Ports by worker, their links, and why some links have none.
-struct Opened {
-    ports: Vec<WorkerPorts>,
-    links: Vec<Option<PortLink>>,
-    missing: Option<DaemonError>,
 }
 
 /// A running worker, and the destinations it could not send to.
@@ -109,9 +72,6 @@ pub struct FilteringWorker {
     /// Known flows that a program in the kernel forwards at most.
     pub kernel_flows: u16,
 }
-
-/// The ports of a worker by number; `None` for an interface that does not exist now.
-type WorkerPorts = Vec<Option<TrackingPort>>;
 
 impl KernelWorkers {
     /// Prepares `count` workers, which [`Self::change`] starts once their ports are known. With a filter there is one
@@ -137,7 +97,6 @@ impl KernelWorkers {
             filter,
             wakeup,
             used,
-            links: Vec::new(),
             ports: Vec::new(),
             running: Vec::new(),
             has_begun: false,
@@ -152,12 +111,18 @@ impl KernelWorkers {
 
     /// Whether all workers run and have ports on these links, none of which has lost its interface while that is there.
     pub fn serve(&self, links: &[Option<PortLink>]) -> bool {
-        self.are_running() && self.links == links && !(0..links.len()).any(|number| self.has_loss(number))
+        self.are_running() && !(0..links.len()).any(|number| self.is_other(number, links))
+    }
+
+    /// Whether there has to be another port for a link than there is.
+    fn is_other(&self, number: usize, links: &[Option<PortLink>]) -> bool {
+        let port = self.ports.get(number).and_then(Option::as_ref);
+        port.map(|port| &port.link) != links[number].as_ref() || port.is_some_and(OpenPort::has_loss)
     }
 
     /// Whether a port's interface is one that workers use.
     pub fn has_port(&self, port: u16) -> bool {
-        self.are_running() && self.links.get(usize::from(port)).is_some_and(Option::is_some)
+        self.are_running() && self.ports.get(usize::from(port)).is_some_and(Option::is_some)
     }
 
     /// Whether all workers run. If one ended with an error, the next restart returns it.
@@ -168,13 +133,6 @@ impl KernelWorkers {
     /// Whether the worker has a filter.
     pub fn are_filtering(&self) -> bool {
         self.wakeup.is_some()
-    }
-
-    /// An interface that left its namespace and came back as the same one causes no netlink message that would tell.
-    fn has_loss(&self, number: usize) -> bool {
-        let is_lost = self.ports.get(number).is_some_and(|port| port.is_lost.load(Ordering::Relaxed));
-        let link = self.links.get(number).and_then(Option::as_ref);
-        is_lost && link.is_some_and(|link| !is_gone(&link.name, link.index))
     }
 
     /// Configures the kernel's classifier from the mirror's present state.
@@ -197,20 +155,18 @@ impl KernelWorkers {
         mirror: &Mirror,
         links: &[Option<PortLink>],
     ) -> Result<Option<DaemonError>, DaemonError> {
-        let is_other = |number: usize| self.links.get(number) != links.get(number) || self.has_loss(number);
-        let (others, stay): (Vec<usize>, Vec<usize>) = (0..links.len()).partition(|number| is_other(*number));
+        let others: Vec<usize> = (0..links.len()).filter(|number| self.is_other(*number, links)).collect();
         let mut new = vec![None; links.len()];
         others.iter().for_each(|number| new[*number].clone_from(&links[*number]));
         if !self.have_room_beside(&new, &others) {
             return self.restart(mirror, links);
         }
-        self.leave_others(&stay, mirror, new.iter().any(Option::is_some))?;
-        let Ok(Opened { ports, links: mut now, missing }) = self.open(new) else {
+        self.leave(&others, mirror, new.iter().any(Option::is_some))?;
+        let Ok(OpenedPorts { mut ports, by_worker, missing }) = self.open(&new) else {
             return self.restart(mirror, links);
         };
-        stay.iter().for_each(|number| now[*number].clone_from(&links[*number]));
-        self.follow_links(now);
-        if !self.give_all(ports, &others, mirror)? {
+        others.iter().for_each(|number| self.ports[*number] = ports[*number].take());
+        if !self.give_all(by_worker, &others, mirror)? {
             return self.restart(mirror, links);
         }
         Ok(missing)
@@ -218,23 +174,24 @@ impl KernelWorkers {
 
     /// Whether workers run that can have ports on these links before those of `others` are closed: a queue has one socket of AF_XDP.
     fn have_room_beside(&self, new: &[Option<PortLink>], others: &[usize]) -> bool {
-        let old = || others.iter().filter_map(|number| self.links.get(*number)?.as_ref());
-        let is_same = |one: &PortLink, other: &PortLink| (one.index, one.birth) == (other.index, other.birth);
-        let moves = new.iter().flatten().any(|link| old().any(|old| is_same(link, old)));
+        let old = || others.iter().filter_map(|number| self.ports.get(*number)?.as_ref());
+        let moves = new.iter().flatten().any(|link| old().any(|old| old.link.is_device_of(link)));
         let ports = self.count * new.iter().flatten().count();
         self.are_running() && !moves && self.memory.has_room(ports, &self.options)
     }
 
-    /// Detaches the classifier from all ports but these. While others are opened, the kernel forwards: workers would drop what leaves by
-    /// them. With a filter the workers go on, because the kernel may forward nothing.
-    fn leave_others(&mut self, stay: &[usize], mirror: &Mirror, opens: bool) -> Result<(), DaemonError> {
-        let index = |number: &usize| Some(self.links.get(*number)?.as_ref()?.index);
-        let stay: Vec<LinkIndex> = stay.iter().filter_map(index).collect();
+    /// Detaches the classifier from these ports. While others are opened, the kernel forwards: workers would drop what leaves by them.
+    /// With a filter the workers go on, because the kernel may forward nothing.
+    fn leave(&mut self, others: &[usize], mirror: &Mirror, opens: bool) -> Result<(), DaemonError> {
+        let stays = |(number, port): (usize, &Option<OpenPort>)| {
+            port.as_ref().filter(|_| !others.contains(&number)).map(|port| port.link.index)
+        };
+        let stay: Vec<LinkIndex> = self.ports.iter().enumerate().filter_map(stays).collect();
         self.split.release_others(&stay);
         if opens && !self.are_filtering() {
             self.split.pause()?;
         } else {
-            self.split.leave_others(mirror)?;
+            self.split.pause_others(mirror)?;
         }
         wait_for_processors();
         Ok(())
@@ -295,7 +252,9 @@ impl KernelWorkers {
         let (notes, numbers, devices) = (self.split.links(), self.numbers(), self.devices());
         Box::new(move |forwarder, slow| {
             forwarder.watch_links(notes, &numbers);
-            forwarder.filter_mut().into_iter().for_each(|filter| filter.set_devices(devices.clone()));
+            if let Some(filter) = forwarder.filter_mut() {
+                filter.set_devices(devices);
+            }
             slow.links = numbers;
         })
     }
@@ -308,24 +267,22 @@ impl KernelWorkers {
         links: &[Option<PortLink>],
     ) -> Result<Option<DaemonError>, DaemonError> {
         self.end()?;
-        let stays = |link: &&PortLink| self.links.iter().flatten().any(|known| known == *link);
+        let stays = |link: &&PortLink| self.ports.iter().flatten().any(|port| port.link == **link);
         let stay: Vec<LinkIndex> = links.iter().flatten().filter(stays).map(|link| link.index).collect();
         self.split.release_others(&stay);
+        self.ports.clear();
         // For two more, which come or take the place of others before those are closed.
         self.memory.ensure(self.count * (links.iter().flatten().count() + 2), &self.options);
-        let opened = self.open(links.to_vec());
+        let opened = self.open(links);
         let has_begun = std::mem::replace(&mut self.has_begun, true);
-        let Opened { ports, links, missing } = match opened {
+        let OpenedPorts { ports, by_worker, missing } = match opened {
             Ok(opened) => opened,
-            Err(error) if has_begun || names_missing_device(&error) => {
-                self.follow_links(vec![None; links.len()]);
-                return Ok(Some(error));
-            }
+            Err(error) if has_begun || names_missing_device(&error) => return Ok(Some(error)),
             Err(error) => return Err(error),
         };
-        self.follow_links(links);
+        self.ports = ports;
         let mut cores = self.options.cores.clone().into_iter();
-        self.running = ports.into_iter().map(|ports| self.start(ports, mirror, cores.next())).collect();
+        self.running = by_worker.into_iter().map(|ports| self.start(ports, mirror, cores.next())).collect();
         // The classifier takes frames from the kernel from here on, and not before: no frame is forwarded twice, and none is
         // lost between the two.
         self.split.follow(mirror, self.oldest_round())?;
@@ -340,9 +297,7 @@ impl KernelWorkers {
             forwarder.set_filter(filter);
             forwarder.set_filter_server(server);
         }
-        let (sender, unresolved) = sync_channel(MAX_UNRESOLVED);
-        let mut slow =
-            ToKernel { reinjector: self.split.reinjector(), links: Vec::new(), unresolved: sender };
+        let (mut slow, unresolved) = ToKernel::new(self.split.reinjector());
         self.adaptation()(&mut forwarder, &mut slow);
         let wakeup = self.wakeup.clone();
         let parts = WorkerParts { forwarder, ports, packets, slow, core, wakeup };
@@ -351,53 +306,18 @@ impl KernelWorkers {
 
     /// The kernel's numbers of the links, by port; 0 where there is none.
     fn numbers(&self) -> Vec<LinkIndex> {
-        self.links.iter().map(|link| link.as_ref().map_or(0, |link| link.index)).collect()
+        self.ports.iter().map(|port| port.as_ref().map_or(0, |port| port.link.index)).collect()
     }
 
     /// What the filter has to know of the ports.
     fn devices(&mut self) -> Vec<PortDevice> {
-        let programs = self.ports.iter().map(|port| port.program);
+        let programs = self.ports.iter().map(|port| port.as_ref().and_then(|port| port.program));
         self.split.devices(self.numbers().into_iter().zip(programs))
     }
 
-    /// Opens the ports of all workers on these links. One that is gone meanwhile gets none: no route leads there any more.
-    fn open(&mut self, mut links: Vec<Option<PortLink>>) -> Result<Opened, DaemonError> {
-        self.ports.resize_with(links.len(), OpenPort::default);
-        let mut ports: Vec<WorkerPorts> = (0..self.count).map(|_| Vec::new()).collect();
-        let mut missing = None;
-        for (number, place) in links.iter_mut().enumerate() {
-            let opened = place.as_ref().map(|link| self.open_group(number, &link.name)).transpose();
-            let group = match (opened, &place) {
-                (Ok(group), _) => group,
-                (Err(error), Some(link)) if is_gone(&link.name, link.index) => {
-                    (*place, missing) = (None, Some(error));
-                    None
-                }
-                (Err(error), _) => return Err(error),
-            };
-            let mut group = group.into_iter().flatten();
-            ports.iter_mut().for_each(|ports| ports.push(group.next()));
-        }
-        Ok(Opened { ports, links, missing })
-    }
-
-    /// Opens the ports of all workers on an interface.
-    fn open_group(&mut self, number: usize, name: &str) -> Result<Vec<TrackingPort>, DaemonError> {
-        let interface = (number as u16, name);
-        let group = ports::open(interface, self.count, &self.options, &self.memory, &mut self.split)?;
-        let program = group.first().and_then(program_of);
-        self.ports[number] = OpenPort { program, is_lost: Arc::default() };
-        let OpenPort { is_lost, .. } = &self.ports[number];
-        let tracked =
-            |port| TrackingPort { port, used: Arc::clone(&self.used), is_lost: Arc::clone(is_lost) };
-        Ok(group.into_iter().map(tracked).collect())
-    }
-
-    /// Notes the links on which workers have ports now.
-    fn follow_links(&mut self, links: Vec<Option<PortLink>>) {
-        let absent = self.ports.iter_mut().zip(&links).filter(|(_, link)| link.is_none());
-        absent.for_each(|(port, _)| *port = OpenPort::default());
-        self.links = links;
+    fn open(&mut self, links: &[Option<PortLink>]) -> Result<OpenedPorts, DaemonError> {
+        let KernelWorkers { count: workers, options, memory, split, used, .. } = self;
+        PortOpener { workers: *workers, options, memory, split, used }.open(links)
     }
 
     /// The failed links that workers leave.
@@ -464,63 +384,12 @@ impl PathCounts for KernelWorkers {
     }
 }
 
-/// Which of the classifier's programs runs on a port.
-fn program_of(port: &AnyPort) -> Option<PortProgram> {
-    match port {
-        AnyPort::Packet(_) => Some(PortProgram::Tc),
-        AnyPort::Xdp(_) => Some(PortProgram::Xdp),
-        AnyPort::Tap(_) => None,
-    }
-}
-
 /// Waits until each processor has handed over the frames that it classified before. On a busy machine that may be long
 /// after the decision. A global barrier waits for a grace period of RCU, which the kernel's receive path holds up.
 fn wait_for_processors() {
     if membarrier(MembarrierCommand::Global).is_err() {
         thread::sleep(TRANSIT);
     }
-}
-
-/// The slow path of a worker: it gives rejected packets to the kernel, and reports destinations whose neighbour is not
-/// known.
-struct ToKernel {
-    reinjector: Reinjector,
-    /// The kernel's link number of each port.
-    links: Vec<LinkIndex>,
-    unresolved: SyncSender<UnresolvedDestination>,
-}
-
-impl SlowPath for ToKernel {
-    fn take(&mut self, rejected: Rejected<'_, '_>) {
-        if rejected.packets.is_empty() {
-            return;
-        }
-        self.reinjector.begin_burst();
-        for packet in rejected.packets.iter() {
-            if let Some(link) = self.links.get(usize::from(packet.port)) {
-                self.reinjector.reinject(*link, packet);
-            }
-            report_unresolved(packet, &self.unresolved);
-        }
-        self.reinjector.flush();
-    }
-}
-
-/// Closes the ports of each worker in a thread of their own, because the kernel takes 45 ms for the ring of a packet socket. Returns
-/// how many ports and slots there were.
-fn closed_at_once(
-    unused: Vec<Option<UnusedPorts<TrackingPort>>>,
-) -> Vec<Option<(usize, Vec<Packet<'static>>)>> {
-    let close = |UnusedPorts { ports, mut packets }: UnusedPorts<TrackingPort>| {
-        let count = ports.len();
-        packets.extend(ports.into_iter().flat_map(TrackingPort::close));
-        (count, packets)
-    };
-    thread::scope(|scope| {
-        let threads: Vec<_> =
-            unused.into_iter().map(|unused| scope.spawn(move || unused.map(close))).collect();
-        threads.into_iter().map(|thread| thread.join().ok().flatten()).collect()
-    })
 }
 
 /// Whether a cause of the error is the system's error for an interface that does not exist or is down.
@@ -530,30 +399,4 @@ fn names_missing_device(error: &DaemonError) -> bool {
         let code = cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
         code.is_some_and(|code| GONE.contains(&Errno::from_raw_os_error(code)))
     })
-}
-
-/// Reports the destination of a packet if its neighbour is not known.
-fn report_unresolved(packet: &Slot, unresolved: &SyncSender<UnresolvedDestination>) {
-    if packet.verdict != Verdict::Punt(Punt::Glean) {
-        return;
-    }
-    if let Some(destination) = destination(packet.frame()) {
-        // If the channel is full, the next packet to the destination reports it again.
-        let _ = unresolved.try_send(UnresolvedDestination { interface: packet.interface, destination });
-    }
-}
-
-fn destination(frame: &[u8]) -> Option<IpAddr> {
-    let frame = ethernet::Frame::new_checked(frame).ok()?;
-    match frame.ethertype() {
-        EtherType::IPV4 => {
-            let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
-            Some(IpAddr::V4(packet.destination().into()))
-        }
-        EtherType::IPV6 => {
-            let packet = Ipv6Packet::new_checked(frame.payload()).ok()?;
-            Some(IpAddr::V6(packet.destination().into()))
-        }
-        _ => None,
-    }
 }

@@ -8,27 +8,24 @@ use std::time::Duration;
 
 use fullview_plane::counters;
 use fullview_plane::engine::{
-    Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, LinkFailures, ReportClock, XdpConfig, XdpCounters,
-    XdpDevice, XdpReason,
+    Engine, EngineError, INET_ALGORITHM, INET6_ALGORITHM, ReportClock, XdpCounters, XdpReason,
 };
-use fullview_plane::verdict::LimitedReason;
-use fullview_plane::view::{TableReaders, View};
-use fullview_table::group::GroupView;
 
-use super::attachments::Attachments;
 use super::control_plane::ControlPlane;
 use super::counts::{CountSnapshot, HandOver, NamedCounts, PathCounts};
 use super::engine_choice::{EngineInUse, NONE};
 use super::error::DaemonError;
 use super::hook::HookChoice;
 use super::kernel_source::KernelSource;
-use super::link_alarm::{FailureNotes, LinkAlarm};
-use super::link_program::{noted_namespace, without_verifier_log};
+use super::link_alarm::LinkAlarm;
+use super::link_program::without_verifier_log;
 use super::main_loop::{DataPath, RouterCounts};
 use super::program_choice::ProgramChoice;
 use super::program_counts;
+use super::program_notes::ProgramNotes;
 use super::punts::{PuntCount, PuntCounts, by_reason};
 use super::retry::Retry;
+use super::running_engine::RunningEngine;
 use super::successor::Successor;
 use super::watch_hub::WatchHub;
 use super::xdp_devices::{DeviceReader, DeviceState};
@@ -36,9 +33,7 @@ use crate::error::message;
 use crate::events::{EventKind, RecentEvents};
 use crate::log::{self, LogLevel};
 use crate::mirror::Mirror;
-use crate::netlink::event::Link;
 use crate::options::PuntRates;
-use crate::route::LinkIndex;
 use crate::takeover::Predecessor;
 
 /// The algorithms that the program can look up in, one for each family.
@@ -80,56 +75,6 @@ enum LinkOwner {
     Predecessor,
     /// The router that takes this one's place; both have the links.
     Successor,
-}
-
-/// A loaded program, and the state that it was brought up to date with.
-struct RunningEngine {
-    engine: Engine,
-    attachments: Attachments,
-    /// The network namespace whose failed links a program within the kernel can note, if there is one.
-    namespace: Option<u32>,
-    /// The interface of each port that was published last; its index is 0 if it did not exist.
-    devices: Vec<DeviceState>,
-    /// The number of VRFs whose tables the program has room for.
-    room: usize,
-    /// Whether the kernel has refused to observe packets.
-    refuses_to_observe: bool,
-    /// Whether the program has the tables.
-    serves: bool,
-    /// The view that was published last, and the generations of its tables. The groups are kept too, so that the next hops
-    /// of routes mean the same to the program as to the routes.
-    view: Arc<View>,
-    groups: Arc<GroupView>,
-    generations: Vec<[u64; 2]>,
-}
-
-/// Where programs learn of failed links: the running one, and the one whose place it takes.
-struct ProgramNotes(Vec<NotedFailures>);
-
-/// Where a program learns of failed links.
-struct NotedFailures {
-    failures: LinkFailures,
-    /// The network namespace whose failed links a program within the kernel can note, if there is one.
-    namespace: Option<u32>,
-}
-
-impl FailureNotes for ProgramNotes {
-    fn begin(&self) {
-        let by_kernel = self.0.iter().filter_map(|noted| Some((&noted.failures, noted.namespace?)));
-        by_kernel.for_each(|(failures, namespace)| failures.begin(namespace));
-    }
-
-    fn note(&self, link: &Link, has_failed: bool) {
-        self.0.iter().for_each(|noted| noted.failures.note(link.index, has_failed));
-    }
-
-    fn forget(&self) {
-        self.0.iter().for_each(|noted| noted.failures.forget());
-    }
-
-    fn end(&self) {
-        self.0.iter().for_each(|noted| noted.failures.end());
-    }
 }
 
 impl XdpPath {
@@ -319,12 +264,8 @@ impl XdpPath {
 
     /// Has failed links noted in the tables of the programs that run, by the kernel itself if it can.
     fn note_failures(&self) {
-        let programs = self.running.iter().chain(&self.replaced);
-        let noted = |program: &RunningEngine| NotedFailures {
-            failures: program.engine.link_failures(),
-            namespace: program.namespace,
-        };
-        self.alarm.note_in(Box::new(ProgramNotes(programs.map(noted).collect())));
+        let programs = self.running.iter().chain(&self.replaced).map(RunningEngine::noted_failures);
+        self.alarm.note_in(Box::new(ProgramNotes(programs.collect())));
     }
 
     fn log_devices(&mut self) {
@@ -455,129 +396,6 @@ impl PathCounts for XdpPath {
         };
         Ok((0..counted.interfaces.len()).map(of).collect())
     }
-}
-
-impl RunningEngine {
-    /// Loads a program with room for that many VRFs, and for some more that may be added.
-    fn new(
-        (devices, vrfs): (&[DeviceState], usize),
-        rates: &PuntRates,
-        mirror: &Mirror,
-        hub: &WatchHub,
-        awaits_links: bool,
-    ) -> Result<RunningEngine, EngineError> {
-        let room = if vrfs > 0 { vrfs.next_power_of_two().min(Engine::MOST_VRFS) } else { 0 };
-        let mut engine = Engine::with_room(room)?;
-        let limits =
-            LimitedReason::ALL.iter().filter_map(|reason| Some((*reason, rates.of_program(*reason)?)));
-        limits.into_iter().try_for_each(|(reason, rate)| engine.limit(reason, rate))?;
-        if awaits_links {
-            engine.await_links();
-        }
-        hub.observe(Box::new(engine.observer(indices(devices), hub.sample())?));
-        engine.observe(hub.is_observing())?;
-        // The generations are empty, so the first `follow` publishes.
-        let view = mirror.views().current();
-        let groups = view.parts().groups.current();
-        let namespace = noted_namespace(engine.note_failed_links());
-        Ok(RunningEngine {
-            engine,
-            attachments: Attachments::default(),
-            namespace,
-            devices: devices.to_vec(),
-            room,
-            refuses_to_observe: false,
-            serves: false,
-            view,
-            groups,
-            generations: Vec::new(),
-        })
-    }
-
-    /// The links to these interfaces, by index, for a program that takes this one's place. It leaves all others.
-    fn links(&mut self, devices: &[DeviceState]) -> Result<BTreeMap<LinkIndex, OwnedFd>, EngineError> {
-        self.attachments.detach_changed(&mut self.engine, devices);
-        let link = |index| Ok(self.engine.link(index)?.map(|link| (index, link)));
-        indices(devices).into_iter().map(link).filter_map(Result::transpose).collect()
-    }
-
-    /// The index of a port's interface; 0 if it did not exist.
-    fn index(&self, port: u16) -> LinkIndex {
-        self.devices.get(usize::from(port)).map_or(0, |state| state.device.index)
-    }
-
-    /// Why the program is not attached to a port's interface, if that refuses it.
-    fn refusal(&self, port: u16) -> Option<String> {
-        self.attachments.refusal(self.index(port))
-    }
-
-    /// Leaves the interfaces that are others now, and has the program copy packets for clients, or no more. Returns why the
-    /// kernel refuses that.
-    fn prepare(&mut self, devices: &[DeviceState], hub: &WatchHub) -> Option<String> {
-        self.attachments.detach_changed(&mut self.engine, devices);
-        // A program may have been refused only because an interface was going.
-        self.refuses_to_observe &= self.devices == devices;
-        self.observe(hub.is_observing())
-    }
-
-    /// Has the program copy packets for clients, or no more. Returns why the kernel refuses that; it is asked once.
-    fn observe(&mut self, is_observing: bool) -> Option<String> {
-        if self.refuses_to_observe {
-            return None;
-        }
-        let refusal = self.engine.observe(is_observing).err()?;
-        self.refuses_to_observe = true;
-        let why = without_verifier_log(&refusal.to_string());
-        Some(format!("packets cannot be observed: {why}"))
-    }
-
-    /// Publishes what has changed. If the engine fails, it is attached to no interface.
-    fn follow(
-        &mut self,
-        mirror: &Mirror,
-        devices: &[DeviceState],
-        hub: &WatchHub,
-    ) -> Result<(), EngineError> {
-        let followed = self.follow_view(mirror, devices);
-        self.serves = followed.is_ok();
-        if followed.is_err() {
-            self.attachments.detach_all(&mut self.engine);
-            // The next call publishes.
-            self.generations.clear();
-        }
-        if indices(&self.devices) != indices(devices) {
-            hub.follow_devices(indices(devices));
-        }
-        self.devices = devices.to_vec();
-        followed
-    }
-
-    fn follow_view(&mut self, mirror: &Mirror, devices: &[DeviceState]) -> Result<(), EngineError> {
-        let view = mirror.views().current();
-        let tables = &view.parts().tables;
-        let generation =
-            |table: &TableReaders| [table.inet.reader().generation(), table.inet6.reader().generation()];
-        let generations: Vec<_> = tables.iter().map(generation).collect();
-        let groups = view.parts().groups.current();
-        let is_planned =
-            Arc::ptr_eq(&view, &self.view) && Arc::ptr_eq(&groups, &self.groups) && devices == self.devices;
-        if generations == self.generations && is_planned {
-            return Ok(());
-        }
-        if self.generations.is_empty() || !is_planned {
-            let devices: Vec<XdpDevice> = devices.iter().map(|state| state.device).collect();
-            self.engine.publish(&XdpConfig::from_view(&view, &devices), tables.clone())?;
-        } else {
-            self.engine.sync()?;
-        }
-        (self.view, self.groups, self.generations) = (Arc::clone(&view), groups, generations);
-        Ok(())
-    }
-}
-
-/// The indices of the ports' interfaces.
-fn indices(devices: &[DeviceState]) -> Vec<LinkIndex> {
-    devices.iter().map(|state| state.device.index).collect()
 }
 
 /// Those of the program's counters that workers have too.

@@ -169,19 +169,21 @@ impl KernelSplit {
 
     /// Has the kernel forward everything until the next [`Self::follow`].
     pub fn pause(&mut self) -> Result<(), DaemonError> {
-        self.view = None;
-        self.flows.iter_mut().for_each(SharedFlows::pause);
-        Ok(self.classifier.set_ingress(&HashMap::new())?)
+        self.pause_except(&HashMap::new())
     }
 
-    /// Takes frames only by interfaces to which the classifier is attached now, even once it is attached to others, and has workers get
-    /// packets of known flows too, until the next [`Self::follow`].
-    pub fn leave_others(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
-        self.view = None;
-        self.flows.iter_mut().for_each(SharedFlows::pause);
+    /// Has the kernel forward what comes in by interfaces to which the classifier is not attached now, even once it is, until the next
+    /// [`Self::follow`]. Workers get the packets of known flows meanwhile.
+    pub fn pause_others(&mut self, mirror: &Mirror) -> Result<(), DaemonError> {
         let mut settings = ingress_settings(mirror, &mirror.views().current(), self.large_frames.as_ref());
         settings.retain(|key, _| self.taken.iter().any(|link| link.index() == key.interface));
-        Ok(self.classifier.set_ingress(&settings)?)
+        self.pause_except(&settings)
+    }
+
+    fn pause_except(&mut self, ingress: &HashMap<IngressKey, IngressSettings>) -> Result<(), DaemonError> {
+        self.view = None;
+        self.flows.iter_mut().for_each(SharedFlows::pause);
+        Ok(self.classifier.set_ingress(ingress)?)
     }
 
     /// Detaches the classifier from all interfaces except these.

@@ -86,7 +86,7 @@ impl KernelSplit {
         .into())
     }
 
-    pub fn leave_others(&mut self, _mirror: &Mirror) -> Result<(), DaemonError> {
+    pub fn pause_others(&mut self, _mirror: &Mirror) -> Result<(), DaemonError> {
         Ok(())
     }
 
