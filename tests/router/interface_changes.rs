@@ -166,6 +166,10 @@ fn programs_at_other_interfaces_stay_when_one_strips_tags() {
 /// How often the third interface comes and goes while threads forward.
 const ROUNDS: usize = 5;
 
+/// More changes than the router reads in one turn, and so between two looks at its interfaces.
+#[cfg(feature = "bpf")]
+const MANY: u32 = 1000;
+
 /// The threads of a router that forward.
 fn workers(program: &Program) -> BTreeSet<String> {
     let threads = fs::read_dir(format!("/proc/{}/task", program.id())).unwrap().flatten();
@@ -240,4 +244,38 @@ fn threads_and_their_other_ports_stay_when_an_interface_comes_or_goes() {
     threads_and_other_ports_stay(&["--engine", "threads"]);
     threads_and_other_ports_stay(&["--engine", "threads", "--port", "packet", "--workers", "2"]);
     threads_and_other_ports_stay(&["--filter-language", "pf", "--filter", rules.to_str().unwrap()]);
+}
+
+/// Ports are opened by name. One on an interface that has meanwhile taken the name would keep that interface's own port away.
+#[cfg(feature = "bpf")]
+#[test]
+fn an_interface_that_has_taken_the_name_of_another_gets_its_own_kind_of_port() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let routes = folder.path().join("routes");
+    let lines = (0..MANY).map(|n| format!("route add blackhole 40.{}.{}.0/24\n", n >> 8, n & 0xff));
+    fs::write(&routes, lines.collect::<String>()).unwrap();
+    let flow = FlowLab::new("threads");
+    flow.lab.behave_as_wires();
+    let program = start(&flow, &["--engine", "threads", "--port", "auto"]);
+    let router = &flow.lab.router;
+    let add = |name: &str, peer: &str| {
+        router.ip(&format!("link add {name} type veth peer name {peer}"));
+        router.keep_tags(name);
+        [name, peer].iter().for_each(|name| _ = router.ip(&format!("link set {name} up")));
+    };
+    program.signal("STOP");
+    add("eth3", "eth4");
+    router.ip(&format!("-batch {}", routes.display()));
+    add("eth5", "eth6");
+    router.ip("link del eth3");
+    router.ip("link set eth5 name eth3");
+    program.signal("CONT");
+    let mac = router.mac("eth3");
+    flow.control.wait_until("\"interfaces\"", |of| {
+        of[2]["mac"] == mac.as_str() && of[2]["engine"]["name"] == "threads"
+    });
+    assert!(!program.output().contains("packet sockets"), "{}", program.output());
 }

@@ -148,9 +148,10 @@ impl Soak<'_> {
         let id = self.program.id();
         assert!(
             eventually(is_as_before),
-            "{before:?}, now {:?}; new: {:?}",
+            "{before:?}, now {:?}; new: {:?}; {}",
             self.quiet(),
-            Held::by(id).since(&held)
+            Held::by(id).since(&held),
+            self.program.output()
         );
     }
 

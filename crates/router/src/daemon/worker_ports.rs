@@ -6,6 +6,7 @@ use std::thread;
 
 use fullview_plane::burst::Packet;
 use fullview_plane::kernel_flows::PortProgram;
+use fullview_plane::port::PortError;
 
 use super::error::DaemonError;
 use super::kernel_split::KernelSplit;
@@ -60,6 +61,10 @@ impl PortLink {
         is_gone(&self.name, self.index)
     }
 
+    fn check(&self) -> Result<(), PortError> {
+        if self.is_gone() { Err(PortError::Removed { interface: self.name.clone() }) } else { Ok(()) }
+    }
+
     /// Whether it is the same device, perhaps by another name.
     pub fn is_device_of(&self, other: &PortLink) -> bool {
         (self.index, self.birth) == (other.index, other.birth)
@@ -100,7 +105,11 @@ impl PortOpener<'_> {
         link: &PortLink,
     ) -> Result<(OpenPort, Vec<TrackingPort>), DaemonError> {
         let PortOpener { workers, options, memory, used, .. } = *self;
+        // Ports are opened by name. When another interface has got it, before or meanwhile, they would be that interface's, and keep
+        // its own ports away.
+        link.check()?;
         let group = ports::open((number, &link.name), workers, options, memory, self.split)?;
+        link.check()?;
         let (program, is_lost) = (group.first().and_then(program_of), Arc::<AtomicBool>::default());
         let tracked = |port| TrackingPort { port, used: Arc::clone(used), is_lost: Arc::clone(&is_lost) };
         let group = group.into_iter().map(tracked).collect();

@@ -166,6 +166,7 @@ impl KernelWorkers {
             return self.restart(mirror, links);
         };
         others.iter().for_each(|number| self.ports[*number] = ports[*number].take());
+        self.split.release_others(&self.numbers());
         if !self.give_all(by_worker, &others, mirror)? {
             return self.restart(mirror, links);
         }
@@ -281,6 +282,7 @@ impl KernelWorkers {
             Err(error) => return Err(error),
         };
         self.ports = ports;
+        self.split.release_others(&self.numbers());
         let mut cores = self.options.cores.clone().into_iter();
         self.running = by_worker.into_iter().map(|ports| self.start(ports, mirror, cores.next())).collect();
         // The classifier takes frames from the kernel from here on, and not before: no frame is forwarded twice, and none is
