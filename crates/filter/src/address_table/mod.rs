@@ -23,13 +23,17 @@ pub struct AddressTable {
 /// What the range maps give for addresses outside of the table. The other values are one more than an index of an entry.
 const OUTSIDE: u32 = 0;
 
+/// Set in those of negated entries: [`AddressTable::contains`] need not read the entry, which is far away in a large table.
+const NEGATED: u32 = 1 << 31;
+
 impl AddressTable {
     /// A table of these entries. Of two with the same prefix the later one counts.
     pub fn new(entries: impl IntoIterator<Item = TableEntry>) -> Self {
         let entries: Vec<_> = entries.into_iter().collect();
         let ranges = |family: Family| {
             let numbered = entries.iter().zip(1..).filter(move |(entry, _)| entry.address.family() == family);
-            numbered.map(|(entry, number)| (entry.ends(), number))
+            numbered
+                .map(|(entry, number)| (entry.ends(), if entry.negated { number | NEGATED } else { number }))
         };
         let inet =
             ranges(Family::Inet).map(|((first, last), number)| (first.0 as u32, last.0 as u32, number));
@@ -47,17 +51,32 @@ impl AddressTable {
     /// The entry with the longest prefix that contains the address.
     #[inline]
     pub fn lookup(&self, address: Address) -> Option<&TableEntry> {
-        let number = match address.family() {
+        let number = self.number(address) & !NEGATED;
+        self.entries.get((number as usize).wrapping_sub(1))
+    }
+
+    #[inline]
+    fn number(&self, address: Address) -> u32 {
+        match address.family() {
             Family::Inet => self.inet.get(address.0 as u32),
             Family::Inet6 => self.inet6.get(address.0),
-        };
-        self.entries.get((number as usize).wrapping_sub(1))
+        }
+    }
+
+    /// Reads what [`Self::lookup`] most likely reads, so that it is near then.
+    #[inline]
+    pub(crate) fn touch(&self, address: Address) -> u32 {
+        match address.family() {
+            Family::Inet => self.inet.touch(address.0 as u32),
+            Family::Inet6 => self.inet6.touch(address.0),
+        }
     }
 
     /// Whether the table contains the address.
     #[inline]
     pub fn contains(&self, address: Address) -> bool {
-        self.lookup(address).is_some_and(|entry| !entry.negated)
+        let number = self.number(address);
+        number != OUTSIDE && number & NEGATED == 0
     }
 }
 
@@ -100,7 +119,9 @@ mod tests {
         ) {
             let table = AddressTable::new(entries.iter().copied());
             for address in addresses {
-                prop_assert_eq!(table.lookup(address), slowly(&entries, address), "{}", address);
+                let entry = slowly(&entries, address);
+                prop_assert_eq!(table.lookup(address), entry, "{}", address);
+                prop_assert_eq!(table.contains(address), entry.is_some_and(|entry| !entry.negated), "{}", address);
             }
         }
     }

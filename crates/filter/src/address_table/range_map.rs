@@ -1,12 +1,15 @@
 //! Disjoint ranges of numbers with a value each.
 //!
-//! A first level, which the upper bits select, leaves few ranges to search by halves: about one and a half on average for
-//! evenly spread ranges, whatever their number. It has as many slots as there are ranges, at most 65,536.
+//! A first level, which the upper bits select, leaves few ranges: one or two on average for evenly spread ones, up to 65,536 of
+//! them. It has as many slots as there are ranges, at most 65,536. Numbers before the first range with a start of its own, and
+//! those of a slot in which no range starts, need no comparison at all.
 
 /// A number that ranges are made of.
 pub trait RangeKey: Copy + Ord + Default {
-    /// The distance from `base` in steps of `2^shift`, at most `limit`; zero below the base.
-    fn slot(self, base: Self, shift: u32, limit: usize) -> usize;
+    /// The largest number.
+    const MOST: Self;
+    /// The distance from `base` in steps of `2^shift`, at most `limit`; `None` below the base.
+    fn slot(self, base: Self, shift: u32, limit: usize) -> Option<usize>;
     /// The bits that a distance from `base` needs.
     fn bits_above(self, base: Self) -> u32;
     /// The first number of a slot.
@@ -16,10 +19,12 @@ pub trait RangeKey: Copy + Ord + Default {
 macro_rules! range_key {
     ($type:ty) => {
         impl RangeKey for $type {
+            const MOST: Self = Self::MAX;
+
             #[inline(always)]
-            fn slot(self, base: Self, shift: u32, limit: usize) -> usize {
-                let steps = self.saturating_sub(base) >> shift;
-                if steps >= limit as $type { limit } else { steps as usize }
+            fn slot(self, base: Self, shift: u32, limit: usize) -> Option<usize> {
+                let steps = self.checked_sub(base)? >> shift;
+                Some(if steps >= limit as $type { limit } else { steps as usize })
             }
 
             fn bits_above(self, base: Self) -> u32 {
@@ -35,45 +40,110 @@ macro_rules! range_key {
     };
 }
 
-range_key!(u16);
 range_key!(u32);
 range_key!(u128);
 
 /// The value of the range that a number belongs to.
 #[derive(Clone, Debug)]
-pub struct RangeMap<K> {
-    starts: Box<[K]>,
-    values: Box<[u32]>,
+pub struct RangeMap<K: Copy> {
+    /// In ascending order, and [`WINDOW`] more at the end with the value of the last one.
+    ranges: Box<[Range<K>]>,
     /// For each slot the range that its first number belongs to; one more at the end.
     slots: Box<[u32]>,
     base: K,
     shift: u32,
 }
 
+/// Start and value are in one cache line, and take no more room than they need.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, packed(4))]
+struct Range<K: Copy> {
+    start: K,
+    value: u32,
+}
+
+/// So many starts are compared at once, without a branch for each; most slots have fewer.
+const WINDOW: usize = 4;
+
 impl<K: RangeKey> RangeMap<K> {
     /// The ranges from each start to the next one. The first start is zero, and starts ascend.
     pub fn new(ranges: Vec<(K, u32)>) -> Self {
         const MOST_BITS: u32 = 16;
-        let (starts, values): (Vec<K>, Vec<u32>) = ranges.into_iter().unzip();
-        let base = starts.get(1).copied().unwrap_or_default();
-        let span = starts.last().map_or(0, |last| last.bits_above(base));
-        let level = starts.len().ilog2().clamp(1, MOST_BITS);
+        let base = ranges.get(1).map_or(K::default(), |range| range.0);
+        let span = ranges.last().map_or(0, |last| last.0.bits_above(base));
+        let level = ranges.len().ilog2().clamp(1, MOST_BITS);
         let shift = span.saturating_sub(level);
         let count = 1 << level.min(span);
-        let range_at = |slot| starts.partition_point(|start| *start <= K::of_slot(base, shift, slot)) as u32;
+        let range_at = |slot| ranges.partition_point(|range| range.0 <= K::of_slot(base, shift, slot)) as u32;
         let mut slots: Vec<_> = (0..=count).map(|slot| range_at(slot).saturating_sub(1)).collect();
-        // Numbers below the base share the first slot; those after the last start the last one.
-        slots[0] = 0;
-        slots.push(starts.len() as u32 - 1);
-        RangeMap { starts: starts.into(), values: values.into(), slots: slots.into(), base, shift }
+        slots.push(ranges.len() as u32 - 1);
+        let after = ranges.last().map(|last| (K::MOST, last.1)).into_iter();
+        let ranges = ranges.iter().copied().chain(after.cycle().take(WINDOW));
+        let ranges = ranges.map(|(start, value)| Range { start, value }).collect();
+        RangeMap { ranges, slots: slots.into(), base, shift }
     }
 
     /// The value of the range that the number belongs to.
     #[inline]
     pub fn get(&self, key: K) -> u32 {
-        let slot = key.slot(self.base, self.shift, self.slots.len() - 2);
+        let Some(slot) = self.slot(key) else { return self.ranges[0].value };
         let (low, high) = (self.slots[slot] as usize, self.slots[slot + 1] as usize);
-        let within = self.starts[low + 1..=high].partition_point(|start| *start <= key);
-        self.values[low + within]
+        if low == high {
+            return self.ranges[low].value;
+        }
+        let window = &self.ranges[low + 1..low + 1 + WINDOW];
+        // Starts behind the slot are above the number.
+        let within = window.iter().filter(|range| { range.start } <= key).count();
+        match within {
+            WINDOW => self.get_behind(low + WINDOW, high, key),
+            _ => self.ranges[low + within].value,
+        }
+    }
+
+    /// The same for a number that does not lie before the range `low`, nor behind the range `high`.
+    fn get_behind(&self, low: usize, high: usize, key: K) -> u32 {
+        let rest = self.ranges.get(low + 1..=high).unwrap_or_default();
+        self.ranges[low + rest.partition_point(|range| { range.start } <= key)].value
+    }
+
+    /// Reads what [`Self::get`] most likely reads, so that it is near then.
+    #[inline(always)]
+    pub fn touch(&self, key: K) -> u32 {
+        self.slot(key).map_or(0, |slot| self.ranges[self.slots[slot] as usize + 1].value)
+    }
+
+    #[inline(always)]
+    fn slot(&self, key: K) -> Option<usize> {
+        key.slot(self.base, self.shift, self.slots.len() - 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn starts() -> impl Strategy<Value = Vec<u32>> {
+        let start = prop_oneof![any::<u32>(), 0_u32..64, 1_000_000_u32..1_000_200, u32::MAX - 3..=u32::MAX];
+        prop::collection::btree_set(start, 0..200).prop_map(|starts| {
+            let others = starts.into_iter().filter(|start| *start > 0);
+            std::iter::once(0).chain(others).collect()
+        })
+    }
+
+    proptest! {
+        /// Slots with many ranges, with one, and with none; the ranges at both ends.
+        #[test]
+        fn the_last_start_that_is_not_above_a_number_has_its_value(starts in starts()) {
+            let map = RangeMap::new(starts.iter().copied().zip(100..).collect());
+            let wide = RangeMap::new(starts.iter().map(|start| u128::from(*start)).zip(100..).collect());
+            let near = starts.iter().flat_map(|start| [start.saturating_sub(1), *start, start.saturating_add(1)]);
+            for number in near.chain([u32::MAX]) {
+                let expected = 99 + starts.iter().filter(|start| **start <= number).count() as u32;
+                prop_assert_eq!(map.get(number), expected);
+                prop_assert_eq!(wide.get(number.into()), expected);
+            }
+            prop_assert_eq!(wide.get(u128::MAX), 99 + starts.len() as u32);
+        }
     }
 }

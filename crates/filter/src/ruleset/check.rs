@@ -65,6 +65,7 @@ impl RuleSet {
         for (packets, hashes) in packets.chunks_mut(STEP).zip(hashes.chunks(STEP)) {
             std::hint::black_box(worker.states.touch_index(hashes));
             std::hint::black_box(worker.states.touch_states(hashes));
+            std::hint::black_box(self.touched_tables.touch(&self.tables, packets));
             for (packet, known) in packets.iter_mut().zip(hashes) {
                 // A later fragment has the ports of the first one, which may have come since.
                 let hash = if packet.is_fragment() { hash(worker, packet, now) } else { *known };

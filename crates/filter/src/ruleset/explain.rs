@@ -33,13 +33,13 @@ impl RuleSet {
         }
         let around = evaluation.surroundings();
         match self.language {
-            Language::Pf => tried_by_pf(self.rules(), evaluation.packet, around),
-            Language::Ipfw => tried_by_ipfw(self.rules(), evaluation.packet, around),
+            Language::Pf => tried_by_pf(self.rules(), evaluation.packet, &around),
+            Language::Ipfw => tried_by_ipfw(self.rules(), evaluation.packet, &around),
         }
     }
 }
 
-fn tried_by_pf(rules: &[CompiledRule], packet: &mut Packet, around: Surroundings<'_>) -> Vec<TriedRule> {
+fn tried_by_pf(rules: &[CompiledRule], packet: &mut Packet, around: &Surroundings<'_>) -> Vec<TriedRule> {
     let (mut tried, mut winner) = (Vec::new(), None);
     for (index, rule) in rules.iter().enumerate() {
         let mismatch = mismatch(rule, index, packet, around).map(subject);
@@ -63,7 +63,7 @@ fn tried_by_pf(rules: &[CompiledRule], packet: &mut Packet, around: Surroundings
     tried
 }
 
-fn tried_by_ipfw(rules: &[CompiledRule], packet: &mut Packet, around: Surroundings<'_>) -> Vec<TriedRule> {
+fn tried_by_ipfw(rules: &[CompiledRule], packet: &mut Packet, around: &Surroundings<'_>) -> Vec<TriedRule> {
     let (mut tried, mut index) = (Vec::new(), 0);
     while let Some(rule) = rules.get(index) {
         let mismatch = mismatch(rule, index, packet, around).map(subject);

@@ -127,7 +127,7 @@ impl RuleSearch<'_> {
         loop {
             let index = self.walk.as_ref().map_or(Some(from), |walk| walk.next(from))?;
             let rule = self.rules.get(index)?;
-            if wanted(rule) && matches(rule, index, packet, self.around) {
+            if wanted(rule) && matches(rule, index, packet, &self.around) {
                 return Some(index);
             }
             from = index + 1;
@@ -143,7 +143,7 @@ impl RuleSearch<'_> {
                 Some(walk) => walk.previous(before)?,
                 None => before.checked_sub(1)?,
             };
-            if matches(self.rules.get(index)?, index, packet, self.around) {
+            if matches(self.rules.get(index)?, index, packet, &self.around) {
                 return Some(index);
             }
             before = index;
@@ -224,12 +224,12 @@ mod tests {
             packets in prop::collection::vec(packet(), 1..20),
         ) {
             let list = RuleList::new(rules);
-            let around = Surroundings { tables: &[], draw: 0 };
+            let around = || Surroundings { tables: &[], draw: 0 };
             for packet in packets {
                 let all = || list.rules.iter().enumerate();
                 let matching: Vec<_> =
-                    all().filter(|(index, rule)| matches(rule, *index, &packet, around)).map(|(index, _)| index).collect();
-                let search = list.search(&packet, around);
+                    all().filter(|(index, rule)| matches(rule, *index, &packet, &around())).map(|(index, _)| index).collect();
+                let search = list.search(&packet, around());
                 let mut found = Vec::new();
                 while let Some(next) = search.next(found.last().map_or(0, |last| last + 1), &packet, |_| true) {
                     found.push(next);

@@ -7,8 +7,8 @@ use crate::address_table::AddressTable;
 use crate::packet::{Fragment, Packet};
 use crate::rule::{AddressMatch, Clause, CompiledRule, FragmentTest, PortRange, TableId, Test};
 
-/// What tests depend on besides the packet.
-#[derive(Clone, Copy)]
+/// What tests depend on besides the packet. It is never copied: a copy that is read in larger pieces than it was just written in
+/// waits until those are in the cache.
 pub(super) struct Surroundings<'a> {
     pub tables: &'a [Arc<AddressTable>],
     /// A random number for this packet, which gives each rule with a probability another one.
@@ -16,7 +16,7 @@ pub(super) struct Surroundings<'a> {
 }
 
 /// Whether each clause of the rule with this index matches.
-pub(super) fn matches(rule: &CompiledRule, index: usize, packet: &Packet, around: Surroundings<'_>) -> bool {
+pub(super) fn matches(rule: &CompiledRule, index: usize, packet: &Packet, around: &Surroundings<'_>) -> bool {
     rule.clauses.iter().all(|clause| holds(clause, index, packet, around))
 }
 
@@ -25,17 +25,17 @@ pub(super) fn mismatch<'r>(
     rule: &'r CompiledRule,
     index: usize,
     packet: &Packet,
-    around: Surroundings<'_>,
+    around: &Surroundings<'_>,
 ) -> Option<&'r Clause> {
     rule.clauses.iter().find(|clause| !holds(clause, index, packet, around))
 }
 
 #[inline]
-fn holds(clause: &Clause, index: usize, packet: &Packet, around: Surroundings<'_>) -> bool {
+fn holds(clause: &Clause, index: usize, packet: &Packet, around: &Surroundings<'_>) -> bool {
     clause.0.iter().any(|literal| passes(&literal.test, index, packet, around) != literal.negated)
 }
 
-fn passes(test: &Test, index: usize, packet: &Packet, around: Surroundings<'_>) -> bool {
+fn passes(test: &Test, index: usize, packet: &Packet, around: &Surroundings<'_>) -> bool {
     match test {
         Test::Direction(direction) => packet.pass.direction == *direction,
         Test::Interface(set) => set.contains(packet.pass.interface),

@@ -15,6 +15,7 @@ mod pf_semantics;
 mod records;
 mod reject;
 mod successors;
+mod touched_tables;
 mod translate;
 
 pub use explain::TriedRule;

@@ -2,10 +2,11 @@ use std::sync::Arc;
 
 use super::list::RuleList;
 use super::successors::{FormerRule, successors};
+use super::touched_tables::{TouchedTables, lookup};
 use crate::address_table::{AddressTable, TableEntry};
 use crate::rule::{
-    AddressMatch, Clause, CompiledRule, FragmentTest, InterfaceSet, NamedTable, RuleAction, SourceLimits,
-    StateOptions, TableId, Test,
+    Clause, CompiledRule, FragmentTest, InterfaceSet, NamedTable, RuleAction, SourceLimits, StateOptions,
+    TableId, Test,
 };
 use crate::state::{Adoption, MAX_TIMEOUT, RuleCounters, RuleMap, Timeouts};
 
@@ -106,6 +107,7 @@ pub struct RuleSet {
     pub(super) filter: RuleList,
     pub(super) translations: RuleList,
     pub(super) tables: Vec<Arc<AddressTable>>,
+    pub(super) touched_tables: TouchedTables,
     named_tables: Vec<NamedTable>,
     pub(super) timeouts: Vec<Timeouts>,
     pub(super) pass_by_default: bool,
@@ -125,6 +127,7 @@ impl RuleSet {
             check_rule(&parts, rule, compiled)?;
         }
         let tests_fragments = parts.rules.iter().chain(&parts.translations).any(tests_fragments);
+        let touched_tables = TouchedTables::of(parts.translations.iter().chain(&parts.rules), &parts.tables);
         let filter = RuleList::new(parts.rules);
         Ok(RuleSet {
             shortest: parts.timeouts.iter().map(Timeouts::shortest).min().unwrap_or(0),
@@ -132,6 +135,7 @@ impl RuleSet {
             filter,
             translations: RuleList::new(parts.translations),
             tables: parts.tables,
+            touched_tables,
             named_tables: parts.named_tables,
             timeouts: parts.timeouts,
             pass_by_default: parts.pass_by_default,
@@ -199,6 +203,8 @@ impl RuleSet {
                 .into_iter()
                 .for_each(|place| *place = Arc::clone(&table));
         }
+        let rules = changed.translations.rules().iter().chain(changed.filter.rules());
+        changed.touched_tables = TouchedTables::of(rules, &changed.tables);
         changed
     }
 
@@ -259,19 +265,11 @@ fn check_rule(parts: &RuleSetParts, rule: usize, compiled: &CompiledRule) -> Res
 fn tables_of(rule: &CompiledRule) -> impl Iterator<Item = TableId> {
     let overload = rule.state.as_ref().and_then(overload);
     let tests = rule.clauses.iter().flat_map(|clause: &Clause| &clause.0).map(|literal| &literal.test);
-    tests.filter_map(table_of).chain(overload)
+    tests.filter_map(lookup).map(|(_, id)| id).chain(overload)
 }
 
 fn overload(state: &StateOptions) -> Option<TableId> {
     state.source.as_ref().and_then(|limits: &SourceLimits| limits.overload)
-}
-
-fn table_of(test: &Test) -> Option<TableId> {
-    let (Test::Source(addresses) | Test::Destination(addresses)) = test else { return None };
-    match addresses {
-        AddressMatch::Table(id) | AddressMatch::TableValue(id, _) => Some(*id),
-        _ => None,
-    }
 }
 
 fn tests_fragments(rule: &CompiledRule) -> bool {

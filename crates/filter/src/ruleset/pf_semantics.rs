@@ -73,7 +73,11 @@ fn by_quoted(evaluation: &mut Evaluation<'_>) -> Option<Decision> {
 }
 
 fn by_rules(mut evaluation: Evaluation<'_>) -> Decision {
-    let original = *evaluation.packet;
+    // A copy costs as much as a few rules.
+    let original = match evaluation.set.translations().is_empty() {
+        true => None,
+        false => Some(*evaluation.packet),
+    };
     let translation = match translate::by_rules(&mut evaluation) {
         Ok(translation) => translation,
         Err(reason) => return Decision { verdict: Verdict::Drop(reason), rule: None, by: DecidedBy::Rule },
@@ -81,15 +85,16 @@ fn by_rules(mut evaluation: Evaluation<'_>) -> Decision {
     let passes = translation.as_ref().is_some_and(|found| found.passes);
     let rule = if passes { None } else { last_match(&mut evaluation) };
     let rewrite = translation.map(|found| found.rewrite);
-    let decision = by_rule(&mut evaluation, rule, &original, rewrite, passes);
-    evaluation.restore(&original);
+    let decision = by_rule(&mut evaluation, rule, original.as_ref(), rewrite, passes);
+    original.iter().for_each(|original| evaluation.restore(original));
     decision
 }
 
+/// `original` is the packet before it was translated, if it was.
 fn by_rule(
     evaluation: &mut Evaluation<'_>,
     rule: Option<usize>,
-    original: &Packet,
+    original: Option<&Packet>,
     rewrite: Option<Rewrite>,
     passes: bool,
 ) -> Decision {
@@ -97,7 +102,7 @@ fn by_rule(
     let compiled = rule.and_then(|index| set.rules().get(index));
     let index = rule.map(|index| index as u32);
     let verdict = match passes {
-        true if original.has_options => Verdict::Drop(DropReason::Rule),
+        true if evaluation.packet.has_options => Verdict::Drop(DropReason::Rule),
         true => Verdict::Pass,
         false => evaluation.verdict(compiled),
     };
@@ -114,8 +119,8 @@ fn by_rule(
     let request = StateRequest {
         options: &options,
         rule: index.unwrap_or(NO_RULE),
-        binding: original.pass.direction.into(),
-        key: FlowKey::of(original),
+        binding: evaluation.packet.pass.direction.into(),
+        key: FlowKey::of(original.unwrap_or(evaluation.packet)),
         translation: rewrite,
         mark: mark(evaluation.packet.tag, compiled),
     };

@@ -20,11 +20,11 @@ const TRIES: u32 = 64;
 
 /// Translates the packet by the first rule that matches, if one does.
 pub(super) fn by_rules(evaluation: &mut Evaluation<'_>) -> Result<Option<Chosen>, DropReason> {
-    let (set, around) = (evaluation.set, evaluation.surroundings());
-    let wanted = side_of(evaluation.packet.pass.direction);
+    let set = evaluation.set;
     if set.translations().is_empty() {
         return Ok(None);
     }
+    let (around, wanted) = (evaluation.surroundings(), side_of(evaluation.packet.pass.direction));
     let search = set.translations.search(evaluation.packet, around);
     let mut from = 0;
     while let Some(index) = search.next(from, evaluation.packet, |_| true) {
