@@ -166,9 +166,9 @@ fn programs_at_other_interfaces_stay_when_one_strips_tags() {
 /// How often the third interface comes and goes while threads forward.
 const ROUNDS: usize = 5;
 
-/// More changes than the router reads in one turn, and so between two looks at its interfaces.
+/// More changes than the router takes in within a turn of some milliseconds, between two looks at its interfaces.
 #[cfg(feature = "bpf")]
-const MANY: u32 = 1000;
+const MANY: u32 = 20_000;
 
 /// The threads of a router that forward.
 fn workers(program: &Program) -> BTreeSet<String> {

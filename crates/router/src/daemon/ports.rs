@@ -13,6 +13,7 @@ use fullview_plane::port::{Port, PortError, PortLosses};
 
 use super::error::DaemonError;
 use super::kernel_split::KernelSplit;
+use super::worker_ports::PortLink;
 use super::worker_thread::WorkerPort;
 use crate::error::{BadInput, message};
 use crate::log;
@@ -181,12 +182,14 @@ pub fn slots_per_port(options: &PortOptions) -> usize {
 /// Opens ports on an interface, one for each worker, and attaches the kernel's classifier to it. The classifier takes no
 /// frame from the kernel before [`KernelSplit::follow`].
 pub fn open(
-    (number, name): (u16, &str),
+    number: u16,
+    link: &PortLink,
     workers: usize,
     options: &PortOptions,
     memory: &PacketMemory,
     split: &mut KernelSplit,
 ) -> Result<Vec<AnyPort>, DaemonError> {
+    let name = &*link.name;
     let by_packets = |split: &mut KernelSplit| {
         let ports = PacketPort::open_group(number, name, workers, split.options()?)?;
         split.take(name)?;
@@ -203,8 +206,8 @@ pub fn open(
             by_xdp().map_err(|source| DaemonError::OpenPort { advice, source: Box::new(source) })
         }
         PortName::Auto => by_xdp().or_else(|error| {
-            // If the interface was removed meanwhile, no other kind of port is tried.
-            Link::named(name)?;
+            // If the interface was removed meanwhile, no other kind of port is tried, nor on another one that has its name.
+            link.check()?;
             let reason = message(&error);
             log::line(&format!("interface {name}: packet sockets, for AF_XDP does not work: {reason}"));
             by_packets(split)

@@ -61,7 +61,8 @@ impl PortLink {
         is_gone(&self.name, self.index)
     }
 
-    fn check(&self) -> Result<(), PortError> {
+    /// Refuses one that is gone, or has another name.
+    pub fn check(&self) -> Result<(), PortError> {
         if self.is_gone() { Err(PortError::Removed { interface: self.name.clone() }) } else { Ok(()) }
     }
 
@@ -87,7 +88,7 @@ impl PortOpener<'_> {
         for (number, link) in (0..).zip(links) {
             match link.as_ref().map(|link| (link, self.open_group(number, link))) {
                 Some((_, Ok((port, group)))) => opened.push(Some(port), group),
-                Some((link, Err(error))) if link.is_gone() => {
+                Some((link, Err(error))) if is_removed(&error) || link.is_gone() => {
                     opened.missing = Some(error);
                     opened.push(None, Vec::new());
                 }
@@ -108,7 +109,7 @@ impl PortOpener<'_> {
         // Ports are opened by name. When another interface has got it, before or meanwhile, they would be that interface's, and keep
         // its own ports away.
         link.check()?;
-        let group = ports::open((number, &link.name), workers, options, memory, self.split)?;
+        let group = ports::open(number, link, workers, options, memory, self.split)?;
         link.check()?;
         let (program, is_lost) = (group.first().and_then(program_of), Arc::<AtomicBool>::default());
         let tracked = |port| TrackingPort { port, used: Arc::clone(used), is_lost: Arc::clone(&is_lost) };
@@ -123,6 +124,10 @@ impl OpenedPorts {
         let mut group = group.into_iter();
         self.by_worker.iter_mut().for_each(|ports| ports.push(group.next()));
     }
+}
+
+fn is_removed(error: &DaemonError) -> bool {
+    matches!(error, DaemonError::Port(PortError::Removed { .. }))
 }
 
 /// Which of the classifier's programs runs on a port.
