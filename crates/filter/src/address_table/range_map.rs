@@ -1,8 +1,8 @@
 //! Disjoint ranges of numbers with a value each.
 //!
-//! A first level, which the upper bits select, leaves few ranges: one or two on average for evenly spread ones, up to 65,536 of
-//! them. It has as many slots as there are ranges, at most 65,536. Numbers before the first range with a start of its own, and
-//! those of a slot in which no range starts, need no comparison at all.
+//! A first level, which the upper bits select, leaves few ranges to compare with: of up to 65,536 that are evenly spread fewer than
+//! four on average. It has as many slots as there are ranges, or up to half as many, at most 65,536. Numbers before the second start,
+//! and those of a slot in which no range starts, are compared with none.
 
 /// A number that ranges are made of.
 pub trait RangeKey: Copy + Ord + Default {
@@ -54,7 +54,7 @@ pub struct RangeMap<K: Copy> {
     shift: u32,
 }
 
-/// Start and value are in one cache line, and take no more room than they need.
+/// Start and value are neighbours, and take no more room than they need.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(4))]
 struct Range<K: Copy> {
@@ -125,7 +125,8 @@ mod tests {
 
     fn starts() -> impl Strategy<Value = Vec<u32>> {
         let start = prop_oneof![any::<u32>(), 0_u32..64, 1_000_000_u32..1_000_200, u32::MAX - 3..=u32::MAX];
-        prop::collection::btree_set(start, 0..200).prop_map(|starts| {
+        let of_few = prop::collection::btree_set(start.clone(), 0..4);
+        prop_oneof![of_few, prop::collection::btree_set(start, 0..200)].prop_map(|starts| {
             let others = starts.into_iter().filter(|start| *start > 0);
             std::iter::once(0).chain(others).collect()
         })
@@ -134,16 +135,26 @@ mod tests {
     proptest! {
         /// Slots with many ranges, with one, and with none; the ranges at both ends.
         #[test]
-        fn the_last_start_that_is_not_above_a_number_has_its_value(starts in starts()) {
+        fn the_last_start_that_is_not_above_a_number_has_its_value(
+            starts in starts(),
+            others in prop::collection::vec(any::<u32>(), 100),
+            shift in prop_oneof![Just(0_u32), Just(64), Just(96)],
+        ) {
             let map = RangeMap::new(starts.iter().copied().zip(100..).collect());
-            let wide = RangeMap::new(starts.iter().map(|start| u128::from(*start)).zip(100..).collect());
+            // The last one is the largest number.
+            let widened = |start: &u32| u128::from(*start) << shift;
+            let wide: Vec<u128> = starts.iter().map(widened).filter(|start| *start < u128::MAX).chain([u128::MAX]).collect();
+            let wide_map = RangeMap::new(wide.iter().copied().zip(100..).collect());
             let near = starts.iter().flat_map(|start| [start.saturating_sub(1), *start, start.saturating_add(1)]);
-            for number in near.chain([u32::MAX]) {
+            for number in near.chain(others).chain([u32::MAX]) {
                 let expected = 99 + starts.iter().filter(|start| **start <= number).count() as u32;
                 prop_assert_eq!(map.get(number), expected);
-                prop_assert_eq!(wide.get(number.into()), expected);
+                let number = widened(&number);
+                for number in [number.saturating_sub(1), number, number + 1, u128::MAX - 1, u128::MAX] {
+                    let expected = 99 + wide.iter().filter(|start| **start <= number).count() as u32;
+                    prop_assert_eq!(wide_map.get(number), expected);
+                }
             }
-            prop_assert_eq!(wide.get(u128::MAX), 99 + starts.len() as u32);
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::address_table::AddressTable;
 use crate::packet::{Fragment, Packet};
 use crate::rule::{AddressMatch, Clause, CompiledRule, FragmentTest, PortRange, TableId, Test};
 
-/// What tests depend on besides the packet. It is never copied: a copy that is read in larger pieces than it was just written in
-/// waits until those are in the cache.
+/// What tests depend on besides the packet. Tests get a reference: to read it in larger pieces than those that it was just written in
+/// would have to wait for the cache.
 pub(super) struct Surroundings<'a> {
     pub tables: &'a [Arc<AddressTable>],
     /// A random number for this packet, which gives each rule with a probability another one.

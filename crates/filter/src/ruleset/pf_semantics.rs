@@ -90,7 +90,7 @@ fn by_rules(mut evaluation: Evaluation<'_>) -> Decision {
     decision
 }
 
-/// `original` is the packet before it was translated, if it was.
+/// `original` is the packet as it was before the rules of translation, if there are any.
 fn by_rule(
     evaluation: &mut Evaluation<'_>,
     rule: Option<usize>,

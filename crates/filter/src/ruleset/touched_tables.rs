@@ -67,6 +67,7 @@ mod tests {
     use crate::address::Address;
     use crate::address_table::TableEntry;
     use crate::rule::{Clause, RuleAction};
+    use crate::ruleset::{Language, RuleSet, RuleSetParts};
 
     fn table(entries: usize) -> Arc<AddressTable> {
         Arc::new(AddressTable::new((0..entries as u32).map(|n| TableEntry::new(Address::inet(n), 32))))
@@ -85,5 +86,17 @@ mod tests {
         let touched = TouchedTables::of(rules.iter(), &tables).0;
         let expected = [(Side::Source, 0), (Side::Destination, 0), (Side::Destination, 2), (Side::Source, 3)];
         assert_eq!(touched, expected.map(|(side, id)| (side, TableId(id))));
+    }
+
+    #[test]
+    fn a_table_that_has_grown_is_touched() {
+        let mut parts = RuleSetParts::new(Language::Pf);
+        let clauses = vec![Clause::of(Test::Source(AddressMatch::Table(TableId(0))))];
+        parts.rules = vec![CompiledRule { clauses, ..CompiledRule::new(RuleAction::Block) }];
+        parts.tables = vec![table(1)];
+        let set = RuleSet::new(parts).unwrap();
+        assert_eq!(set.touched_tables.0, []);
+        let grown = set.with_tables([(TableId(0), table(LARGE))]);
+        assert_eq!(grown.touched_tables.0, [(Side::Source, TableId(0))]);
     }
 }
