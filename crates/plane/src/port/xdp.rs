@@ -9,7 +9,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libc::xdp_desc;
 
@@ -30,6 +30,10 @@ const BIND_PAUSE: Duration = Duration::from_millis(20);
 
 /// System calls to send one burst; each call sends at least 32 frames if it can.
 const KICKS: usize = 16;
+
+/// Frames that wait in the transmit ring are dropped as stale if the thread made no call for so long, because it was stopped: the
+/// signal stops it as a call ends, which has sent a part of them.
+const STALE: Duration = Duration::from_secs(1);
 
 /// How often, and how far apart, a closing port checks whether its last frames are sent.
 const CLOSE_CHECKS: usize = 50;
@@ -114,6 +118,8 @@ pub struct XdpPort {
     /// Overruns that earlier calls reported.
     overruns_reported: u64,
     refused: u64,
+    /// When frames were last put into the empty transmit ring, or the kernel was last made to send some.
+    sent_at: Instant,
     idle: u32,
     is_finished: bool,
 }
@@ -155,6 +161,7 @@ impl XdpPort {
             lost: Vec::with_capacity(BURST),
             overruns_reported: 0,
             refused: 0,
+            sent_at: Instant::now(),
             idle: 0,
             is_finished: false,
         })
@@ -245,6 +252,7 @@ impl XdpPort {
             if self.rings.send.is_drained() || !self.rings.send.needs_wakeup() {
                 return Ok(());
             }
+            self.drop_stale();
             match self.socket.kick_send() {
                 Ok(()) => {}
                 // The kernel sent its share, or has no room: the rest stays in the ring.
@@ -254,6 +262,24 @@ impl XdpPort {
             }
         }
         Ok(())
+    }
+
+    /// Withdraws the frames of the transmit ring if the thread was stopped. With zero copy the card sends them without it.
+    #[inline]
+    fn drop_stale(&mut self) {
+        let before = std::mem::replace(&mut self.sent_at, Instant::now());
+        if self.mode == CopyMode::Copy && self.sent_at - before > STALE {
+            self.withdraw();
+        }
+    }
+
+    #[cold]
+    fn withdraw(&mut self) {
+        while let Some(frame) = self.rings.send.withdraw() {
+            self.losses.stale += 1;
+            let packet = self.sent(frame.addr);
+            self.lost.extend(packet);
+        }
     }
 
     /// Wakes a driver that waits for a call, and checks now and then that the link still exists.
@@ -359,6 +385,11 @@ impl Port<'static> for XdpPort {
     }
 
     fn transmit(&mut self, burst: &mut Burst<'static>) -> Result<usize, PortError> {
+        if self.rings.send.is_drained() {
+            self.sent_at = Instant::now();
+        } else {
+            self.drop_stale();
+        }
         let count = burst.len().min(self.rings.send.room(burst.len()));
         for packet in burst.drain_front(count) {
             self.queue(packet);
