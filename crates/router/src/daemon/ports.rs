@@ -13,11 +13,12 @@ use fullview_plane::port::{Port, PortError, PortLosses};
 
 use super::error::DaemonError;
 use super::kernel_split::KernelSplit;
-use super::worker_ports::PortLink;
+use super::link_presence::check_presence;
 use super::worker_thread::WorkerPort;
 use crate::error::{BadInput, message};
 use crate::log;
 use crate::options::{PortName, PortOptions};
+use crate::route::LinkIndex;
 
 /// Slots for each port of a worker: enough for the packets that wait at its two sides and those in between.
 const SLOTS_PER_PORT: usize = 5 * BURST;
@@ -182,14 +183,12 @@ pub fn slots_per_port(options: &PortOptions) -> usize {
 /// Opens ports on an interface, one for each worker, and attaches the kernel's classifier to it. The classifier takes no
 /// frame from the kernel before [`KernelSplit::follow`].
 pub fn open(
-    number: u16,
-    link: &PortLink,
+    (number, name, index): (u16, &str, LinkIndex),
     workers: usize,
     options: &PortOptions,
     memory: &PacketMemory,
     split: &mut KernelSplit,
 ) -> Result<Vec<AnyPort>, DaemonError> {
-    let name = &*link.name;
     let by_packets = |split: &mut KernelSplit| {
         let ports = PacketPort::open_group(number, name, workers, split.options()?)?;
         split.take(name)?;
@@ -207,7 +206,7 @@ pub fn open(
         }
         PortName::Auto => by_xdp().or_else(|error| {
             // If the interface was removed meanwhile, no other kind of port is tried, nor on another one that has its name.
-            link.check()?;
+            check_presence(name, index)?;
             let reason = message(&error);
             log::line(&format!("interface {name}: packet sockets, for AF_XDP does not work: {reason}"));
             by_packets(split)

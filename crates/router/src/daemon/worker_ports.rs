@@ -10,7 +10,7 @@ use fullview_plane::port::PortError;
 
 use super::error::DaemonError;
 use super::kernel_split::KernelSplit;
-use super::link_presence::is_gone;
+use super::link_presence::{check_presence, is_gone};
 use super::neighbor_refresh::{TrackingPort, UsedNeighbors};
 use super::ports::{self, AnyPort, PacketMemory};
 use super::worker_thread::{UnusedPorts, WorkerPort};
@@ -62,8 +62,8 @@ impl PortLink {
     }
 
     /// Refuses one that is gone, or has another name.
-    pub fn check(&self) -> Result<(), PortError> {
-        if self.is_gone() { Err(PortError::Removed { interface: self.name.clone() }) } else { Ok(()) }
+    fn check(&self) -> Result<(), PortError> {
+        check_presence(&self.name, self.index)
     }
 
     /// Whether it is the same device, perhaps by another name.
@@ -109,7 +109,7 @@ impl PortOpener<'_> {
         // Ports are opened by name. When another interface has got it, before or meanwhile, they would be that interface's, and keep
         // its own ports away.
         link.check()?;
-        let group = ports::open(number, link, workers, options, memory, self.split)?;
+        let group = ports::open((number, &link.name, link.index), workers, options, memory, self.split)?;
         link.check()?;
         let (program, is_lost) = (group.first().and_then(program_of), Arc::<AtomicBool>::default());
         let tracked = |port| TrackingPort { port, used: Arc::clone(used), is_lost: Arc::clone(&is_lost) };
