@@ -77,9 +77,9 @@ impl<K: RangeKey> RangeMap<K> {
         let range_at = |slot| ranges.partition_point(|range| range.0 <= K::of_slot(base, shift, slot)) as u32;
         let mut slots: Vec<_> = (0..=count).map(|slot| range_at(slot).saturating_sub(1)).collect();
         slots.push(ranges.len() as u32 - 1);
-        let after = ranges.last().map(|last| (K::MOST, last.1)).into_iter();
-        let ranges = ranges.iter().copied().chain(after.cycle().take(WINDOW));
-        let ranges = ranges.map(|(start, value)| Range { start, value }).collect();
+        let after = ranges.last().into_iter().flat_map(|last| std::iter::repeat_n((K::MOST, last.1), WINDOW));
+        let ranges =
+            ranges.iter().copied().chain(after).map(|(start, value)| Range { start, value }).collect();
         RangeMap { ranges, slots: slots.into(), base, shift }
     }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use libc::xdp_desc;
 
@@ -18,6 +18,7 @@ use super::sys::{KernelSlots, Socket, XdpRings};
 use super::umem::Umem;
 use super::{Port, PortError, PortLosses};
 use crate::burst::{BURST, Burst, FRAME_CAPACITY, Packet};
+use crate::report_time::ReportTime;
 use crate::wire::ethernet;
 
 /// Empty receives between two checks of the link: each check is a system call.
@@ -30,10 +31,6 @@ const BIND_PAUSE: Duration = Duration::from_millis(20);
 
 /// System calls to send one burst; each call sends at least 32 frames if it can.
 const KICKS: usize = 16;
-
-/// Frames that wait in the transmit ring are dropped as stale if the thread made no call for so long, because it was stopped: the
-/// signal stops it as a call ends, which has sent a part of them.
-const STALE: Duration = Duration::from_secs(1);
 
 /// How often, and how far apart, a closing port checks whether its last frames are sent.
 const CLOSE_CHECKS: usize = 50;
@@ -118,8 +115,8 @@ pub struct XdpPort {
     /// Overruns that earlier calls reported.
     overruns_reported: u64,
     refused: u64,
-    /// When frames were last put into the empty transmit ring, or the kernel was last made to send some.
-    sent_at: Instant,
+    /// When frames were last put into the transmit ring, or the kernel was last made to send some.
+    sent_at: ReportTime,
     idle: u32,
     is_finished: bool,
 }
@@ -161,7 +158,7 @@ impl XdpPort {
             lost: Vec::with_capacity(BURST),
             overruns_reported: 0,
             refused: 0,
-            sent_at: Instant::now(),
+            sent_at: ReportTime::coarse(),
             idle: 0,
             is_finished: false,
         })
@@ -194,10 +191,7 @@ impl XdpPort {
 
     /// Withdraws the frames that the kernel has not begun to send, and waits for the others.
     fn settle(&mut self, packets: &mut Vec<Packet<'static>>) {
-        // In copy mode the kernel takes frames only during a system call of this thread.
-        while let Some(frame) = self.rings.send.withdraw() {
-            packets.extend(self.sent(frame.addr));
-        }
+        packets.extend(std::iter::from_fn(|| self.withdraw()));
         for _ in 0..CLOSE_CHECKS {
             while let Some(place) = self.rings.completion.pop() {
                 packets.extend(self.sent(place));
@@ -264,22 +258,24 @@ impl XdpPort {
         Ok(())
     }
 
-    /// Withdraws the frames of the transmit ring if the thread was stopped. With zero copy the card sends them without it.
+    /// Drops what waits in the transmit ring if the thread was stopped meanwhile: the signal stops it as a call ends, which has sent
+    /// a part. With zero copy the card has sent all by itself.
     #[inline]
     fn drop_stale(&mut self) {
-        let before = std::mem::replace(&mut self.sent_at, Instant::now());
-        if self.mode == CopyMode::Copy && self.sent_at - before > STALE {
-            self.withdraw();
+        let before = std::mem::replace(&mut self.sent_at, ReportTime::coarse());
+        if self.mode == CopyMode::Copy && before.is_silence_until(self.sent_at) {
+            while let Some(packet) = self.withdraw() {
+                self.losses.stale += 1;
+                self.lost.push(packet);
+            }
         }
     }
 
-    #[cold]
-    fn withdraw(&mut self) {
-        while let Some(frame) = self.rings.send.withdraw() {
-            self.losses.stale += 1;
-            let packet = self.sent(frame.addr);
-            self.lost.extend(packet);
-        }
+    /// Takes back the frame that was last put into the transmit ring, if it waits there. In copy mode the kernel takes frames only
+    /// during a system call of this thread.
+    fn withdraw(&mut self) -> Option<Packet<'static>> {
+        let frame = self.rings.send.withdraw()?;
+        self.sent(frame.addr)
     }
 
     /// Wakes a driver that waits for a call, and checks now and then that the link still exists.
@@ -385,11 +381,7 @@ impl Port<'static> for XdpPort {
     }
 
     fn transmit(&mut self, burst: &mut Burst<'static>) -> Result<usize, PortError> {
-        if self.rings.send.is_drained() {
-            self.sent_at = Instant::now();
-        } else {
-            self.drop_stale();
-        }
+        self.drop_stale();
         let count = burst.len().min(self.rings.send.room(burst.len()));
         for packet in burst.drain_front(count) {
             self.queue(packet);

@@ -1,6 +1,9 @@
 //! AF_XDP sockets in a namespace with a veth pair.
 
-use fullview_plane::burst::{BURST, FRAME_CAPACITY};
+use std::thread;
+use std::time::Duration;
+
+use fullview_plane::burst::{BURST, Burst, FRAME_CAPACITY};
 use fullview_plane::port::classify::{Classifier, RedirectScope};
 use fullview_plane::port::link::Link;
 use fullview_plane::port::umem::Umem;
@@ -114,6 +117,38 @@ fn a_port_counts_the_frames_that_wait() {
         assert!(eventually(|| right.undated() == 3));
         assert_eq!(receive(&mut right, &mut pool, 2).len(), 2);
         assert_eq!(right.undated(), 1);
+    });
+}
+
+/// The kernel sends as many frames as its ring has room to report. The others wait until the thread takes the reports.
+#[test]
+fn frames_that_wait_while_the_thread_is_stopped_are_not_sent() {
+    const RING: usize = 64;
+    const WAITING: usize = 5;
+    in_namespace(|| {
+        let (umem, packets) = Umem::new(SLOTS);
+        let mut pool = Pool::of(packets);
+        let options = XdpOptions { ring: RING as u32, ..XdpOptions::default() };
+        let (_classifier, [mut left, mut right]) = bench(&umem, options);
+        for (pause, arrives) in [(0, WAITING), (1100, 0)] {
+            for count in [RING, WAITING] {
+                right.recycle(&mut pool.take(count));
+                let mut burst = pool.take(count);
+                burst.iter_mut().for_each(|packet| assert!(packet.set_frame(&frame(1, 60))));
+                send(&mut left, &mut burst);
+            }
+            receive(&mut right, &mut pool, RING);
+            assert!(left.has_unsent());
+            thread::sleep(Duration::from_millis(pause));
+            let mut free = Burst::new();
+            assert!(eventually(|| {
+                left.reclaim(&mut free);
+                free.len() == RING + WAITING
+            }));
+            assert_eq!(receive(&mut right, &mut pool, arrives).len(), arrives);
+            assert_eq!((right.undated(), left.losses().stale as usize), (0, WAITING - arrives));
+            pool.give(&mut free);
+        }
     });
 }
 
