@@ -127,7 +127,8 @@ impl RuleSet {
             check_rule(&parts, rule, compiled)?;
         }
         let tests_fragments = parts.rules.iter().chain(&parts.translations).any(tests_fragments);
-        let touched_tables = TouchedTables::of(parts.translations.iter().chain(&parts.rules), &parts.tables);
+        let rules = parts.translations.iter().chain(&parts.rules);
+        let touched_tables = TouchedTables::new(parts.language == Language::Pf, rules, &parts.tables);
         let filter = RuleList::new(parts.rules);
         Ok(RuleSet {
             shortest: parts.timeouts.iter().map(Timeouts::shortest).min().unwrap_or(0),
@@ -204,7 +205,7 @@ impl RuleSet {
                 .for_each(|place| *place = Arc::clone(&table));
         }
         let rules = changed.translations.rules().iter().chain(changed.filter.rules());
-        changed.touched_tables = TouchedTables::of(rules, &changed.tables);
+        changed.touched_tables = TouchedTables::new(changed.language == Language::Pf, rules, &changed.tables);
         changed
     }
 

@@ -1,11 +1,11 @@
 //! Large tables, whose memory is requested for all packets of a burst before the first of them is looked up.
 
-use std::ops::BitXor;
+use std::hint::black_box;
 use std::sync::Arc;
 
 use crate::address_table::AddressTable;
 use crate::packet::Packet;
-use crate::rule::{AddressMatch, CompiledRule, Side, TableId, Test};
+use crate::rule::{AddressMatch, CompiledRule, RuleAction, Side, TableId, Test};
 
 /// A table with fewer entries is in the nearer caches.
 const LARGE: usize = 4096;
@@ -15,36 +15,52 @@ const MOST: usize = 4;
 
 /// Which addresses of packets rules look up in large tables.
 #[derive(Clone, Debug, Default)]
-pub(super) struct TouchedTables(Vec<(Side, TableId)>);
+pub(super) struct TouchedTables {
+    lookups: Vec<(Side, TableId)>,
+    /// Whether states decide before these rules: in pf always, in ipfw from the first rule on that asks for them.
+    are_behind_states: bool,
+}
 
 impl TouchedTables {
-    /// Those of the first rules that look up any.
-    pub fn of<'r>(rules: impl Iterator<Item = &'r CompiledRule>, tables: &[Arc<AddressTable>]) -> Self {
+    /// Those of the first rules that look up any. Whether states decide before all rules, the language says.
+    pub fn new<'r>(
+        are_behind_states: bool,
+        rules: impl Iterator<Item = &'r CompiledRule>,
+        tables: &[Arc<AddressTable>],
+    ) -> Self {
         let is_large =
             |id: TableId| tables.get(usize::from(id.0)).is_some_and(|table| table.entries().len() >= LARGE);
-        let literals = rules.flat_map(|rule| &rule.clauses).flat_map(|clause| &clause.0);
-        let mut lookups = Vec::new();
-        for lookup in literals.filter_map(|literal| lookup(&literal.test)).filter(|lookup| is_large(lookup.1))
-        {
-            if lookups.len() < MOST && !lookups.contains(&lookup) {
-                lookups.push(lookup);
-            }
+        let mut touched = TouchedTables { lookups: Vec::new(), are_behind_states };
+        for rule in rules {
+            touched.are_behind_states |=
+                touched.lookups.is_empty() && matches!(rule.action, RuleAction::CheckState(_));
+            let literals = rule.clauses.iter().flat_map(|clause| &clause.0);
+            literals
+                .filter_map(|literal| lookup(&literal.test))
+                .filter(|(_, id)| is_large(*id))
+                .for_each(|lookup| touched.add(lookup));
         }
-        TouchedTables(lookups)
+        touched
     }
 
-    /// Reads what the packets' lookups most likely read.
+    fn add(&mut self, lookup: (Side, TableId)) {
+        if self.lookups.len() < MOST && !self.lookups.contains(&lookup) {
+            self.lookups.push(lookup);
+        }
+    }
+
+    /// Reads what the packets' lookups most likely read. `has_state` says whether the packet at a place seems to belong to a state.
     #[inline]
-    pub fn touch(&self, tables: &[Arc<AddressTable>], packets: &[Packet]) -> u32 {
-        let of = |(side, id): &(Side, TableId)| {
+    pub fn touch(&self, tables: &[Arc<AddressTable>], packets: &[Packet], has_state: impl Fn(usize) -> bool) {
+        for (side, id) in &self.lookups {
             let address = |packet: &Packet| match side {
                 Side::Source => packet.source,
                 Side::Destination => packet.destination,
             };
             let table = &tables[usize::from(id.0)];
-            packets.iter().fold(0, |all, packet| all ^ table.touch(address(packet)))
-        };
-        self.0.iter().map(of).fold(0, u32::bitxor)
+            let places = (0..packets.len()).filter(|place| !self.are_behind_states || !has_state(*place));
+            black_box(places.fold(0, |all, place| all ^ table.touch(address(&packets[place]))));
+        }
     }
 }
 
@@ -66,7 +82,7 @@ mod tests {
     use super::*;
     use crate::address::Address;
     use crate::address_table::TableEntry;
-    use crate::rule::{Clause, RuleAction};
+    use crate::rule::{Clause, FlowName};
     use crate::ruleset::{Language, RuleSet, RuleSetParts};
 
     fn table(entries: usize) -> Arc<AddressTable> {
@@ -83,7 +99,7 @@ mod tests {
             clauses: vec![Clause::of(test)],
             ..CompiledRule::new(RuleAction::Block)
         });
-        let touched = TouchedTables::of(rules.iter(), &tables).0;
+        let touched = TouchedTables::new(true, rules.iter(), &tables).lookups;
         let expected = [(Side::Source, 0), (Side::Destination, 0), (Side::Destination, 2), (Side::Source, 3)];
         assert_eq!(touched, expected.map(|(side, id)| (side, TableId(id))));
     }
@@ -95,8 +111,25 @@ mod tests {
         parts.rules = vec![CompiledRule { clauses, ..CompiledRule::new(RuleAction::Block) }];
         parts.tables = vec![table(1)];
         let set = RuleSet::new(parts).unwrap();
-        assert_eq!(set.touched_tables.0, []);
+        assert_eq!(set.touched_tables.lookups, []);
         let grown = set.with_tables([(TableId(0), table(LARGE))]);
-        assert_eq!(grown.touched_tables.0, [(Side::Source, TableId(0))]);
+        assert_eq!(grown.touched_tables.lookups, [(Side::Source, TableId(0))]);
+    }
+
+    #[test]
+    fn the_order_of_rules_says_whether_states_decide_before_tables() {
+        let tables = [table(LARGE), table(1)];
+        let rule = |id| CompiledRule {
+            clauses: vec![Clause::of(Test::Source(AddressMatch::Table(TableId(id))))],
+            ..CompiledRule::new(RuleAction::Block)
+        };
+        let ask = CompiledRule::new(RuleAction::CheckState(FlowName::ANY));
+        let is_behind = |always, rules: &[CompiledRule]| {
+            TouchedTables::new(always, rules.iter(), &tables).are_behind_states
+        };
+        assert!(is_behind(true, &[rule(0)]));
+        assert!(is_behind(false, &[rule(1), ask.clone(), rule(0)]));
+        assert!(!is_behind(false, &[rule(0), ask]));
+        assert!(!is_behind(false, &[rule(0)]));
     }
 }

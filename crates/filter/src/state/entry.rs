@@ -245,6 +245,12 @@ impl HotState {
         self.flags & TRACKING == MIDSTREAM
     }
 
+    /// Whether it is of a connection that is established in both directions, whose windows are known.
+    #[inline(always)]
+    pub(super) fn is_established(&self) -> bool {
+        self.phases() == [Phase::Established; 2] && self.flags & TRACKING == 0
+    }
+
     /// The key of its first packet.
     #[inline(always)]
     pub(crate) fn key(&self) -> FlowKey {

@@ -1,5 +1,6 @@
 //! The states of one worker, found by either direction of their flows.
 
+use std::hint::black_box;
 use std::ops::BitXor;
 
 use super::entry::{ColdState, HotState, Peer, StateFlags, StateTranslation};
@@ -127,21 +128,25 @@ impl StateTable {
         self.hasher.hash(key)
     }
 
-    /// Reads the index at each hash, so that the processor fetches all lines at once. First step of a burst.
+    /// Reads what a search for each hash most likely reads, so that the processor fetches all lines at once.
     #[inline]
-    pub fn touch_index(&self, hashes: &[u64]) -> u32 {
-        hashes.iter().fold(0, |all, hash| all ^ self.index.touch(*hash))
+    pub fn touch(&self, hashes: &[u64]) {
+        if self.len > 0 {
+            black_box(hashes.iter().fold(0, |all, hash| all ^ self.index.touch(*hash)));
+            let touch =
+                |hash: &u64| self.index.candidates(*hash).map(|id| self.touch_state(id)).fold(0, u32::bitxor);
+            black_box(hashes.iter().map(touch).fold(0, u32::bitxor));
+        }
     }
 
-    /// Reads the entries that the hashes most likely lead to. Second step of a burst.
-    #[inline]
-    pub fn touch_states(&self, hashes: &[u64]) -> u32 {
-        let touch = |hash: &u64| self.index.candidates(*hash).map(|id| self.touch(id)).fold(0, u32::bitxor);
-        hashes.iter().map(touch).fold(0, u32::bitxor)
+    /// Whether a search for the hash most likely finds a state.
+    #[inline(always)]
+    pub fn seems_to_have(&self, hash: u64) -> bool {
+        self.len > 0 && self.index.candidates(hash).next().is_some()
     }
 
     #[inline(always)]
-    fn touch(&self, id: u32) -> u32 {
+    fn touch_state(&self, id: u32) -> u32 {
         self.hot[id as usize].last ^ self.cold[id as usize].rule
     }
 
@@ -162,6 +167,9 @@ impl StateTable {
         direction: Direction,
         flow: Option<FlowName>,
     ) -> Option<Hit> {
+        if self.len == 0 {
+            return None;
+        }
         let mut forward = false;
         let id = self.index.find(hash, |id| {
             let (hot, cold) = (&self.hot[id as usize], &self.cold[id as usize]);
@@ -382,13 +390,15 @@ impl StateTable {
             }
     }
 
-    /// Follows a segment in the states of both its passes, if both take it and none changes its phases. Times and counters
+    /// Follows a plain segment in the states of both its passes, if both take it and none changes its phases. Times and counters
     /// stay as they are.
     #[inline]
     pub(crate) fn follow_segment(&mut self, [first, second]: [Option<Hit>; 2], segment: &TcpSegment) -> bool {
         let Some(first) = first else { return second.is_none_or(|hit| self.follow(hit, segment).is_some()) };
         let Some(before) = self.follow(first, segment) else { return false };
-        let is_followed = second.is_none_or(|hit| self.follow(hit, segment).is_some());
+        // To be followed twice by the same state changes nothing more.
+        let is_done = second.is_none_or(|hit| hit == first && self.may_repeat(hit, segment));
+        let is_followed = is_done || second.is_some_and(|hit| self.follow(hit, segment).is_some());
         if !is_followed {
             tcp::set_ends(&mut self.hot[first.id as usize], usize::from(!first.forward), before);
         }
@@ -398,6 +408,11 @@ impl StateTable {
     #[inline(always)]
     fn follow(&mut self, hit: Hit, segment: &TcpSegment) -> Option<[Peer; 2]> {
         tcp::follow(&mut self.hot[hit.id as usize], usize::from(!hit.forward), segment)
+    }
+
+    #[inline(always)]
+    fn may_repeat(&self, hit: Hit, segment: &TcpSegment) -> bool {
+        tcp::may_repeat(&self.hot[hit.id as usize], usize::from(!hit.forward), segment)
     }
 
     /// Whether a state compares sequence numbers with windows.

@@ -39,7 +39,7 @@ pub(super) fn open(segment: &TcpSegment) -> [Peer; 2] {
 }
 
 /// Judges a segment that goes the way of the first one (`from` is 0) or the other way (1), and follows it if it is valid.
-#[inline]
+#[inline(never)]
 pub(super) fn track(state: &mut HotState, from: usize, segment: &TcpSegment) -> Tracked {
     match judge(state, from, segment) {
         Ok(ends) => {
@@ -50,16 +50,28 @@ pub(super) fn track(state: &mut HotState, from: usize, segment: &TcpSegment) -> 
     }
 }
 
-/// Follows a segment that is valid and changes no phase. Returns what both ends were, for [`set_ends`].
-#[inline]
+/// Follows a plain segment that is valid and changes no phase. Returns what both ends were, for [`set_ends`].
+#[inline(always)]
 pub(super) fn follow(state: &mut HotState, from: usize, segment: &TcpSegment) -> Option<[Peer; 2]> {
     let before = ends(state, from);
-    let after = judge(state, from, segment).ok()?;
-    if before.map(|end| end.phase) != after.map(|end| end.phase) {
-        return None;
-    }
+    // Where flags and phases are constants, the compiler leaves out what they are tested for.
+    let segment = TcpSegment { flags: ACK, scale: None, ..*segment };
+    let after = if state.is_established() {
+        let established = before.map(|end| Peer { phase: Phase::Established, ..end });
+        follow_windows(established, &segment, false).ok()?
+    } else {
+        follow_other(state, from, &segment)?
+    };
     set_ends(state, from, after);
     Some(before)
+}
+
+/// What both ends of a connection in any phases are after a plain segment, if it is valid and changes none.
+#[inline(never)]
+fn follow_other(state: &HotState, from: usize, segment: &TcpSegment) -> Option<[Peer; 2]> {
+    let after = judge(state, from, segment).ok()?;
+    let are_same = ends(state, from).map(|end| end.phase) == after.map(|end| end.phase);
+    are_same.then_some(after)
 }
 
 /// The end that a segment comes from, and the other one.
@@ -77,16 +89,15 @@ pub(super) fn set_ends(state: &mut HotState, from: usize, [source, target]: [Pee
 /// What both ends are after a segment, if it is valid.
 #[inline(always)]
 fn judge(state: &HotState, from: usize, segment: &TcpSegment) -> Result<[Peer; 2], Tracked> {
-    let [mut source, mut target] = ends(state, from);
+    let [source, target] = ends(state, from);
     let over = source.phase >= Phase::Finished && target.phase >= Phase::Finished;
     if over && segment.flags & (SYN | ACK) == SYN {
         return Err(Tracked::Reopens);
     }
-    if state.has_windows() && !follow_windows(&mut source, &mut target, segment, state.is_midstream()) {
-        let is_handshake = source.phase == Phase::Opened && target.phase == Phase::Opened;
-        let may_reset = is_handshake && segment.flags & RST == 0;
-        return Err(if may_reset { Tracked::OtherHandshake } else { Tracked::Invalid });
-    }
+    let ends = [source, target];
+    let followed =
+        if state.has_windows() { follow_windows(ends, segment, state.is_midstream()) } else { Ok(ends) };
+    let [mut source, mut target] = followed?;
     advance(&mut source, &mut target, segment, state);
     Ok([source, target])
 }
@@ -100,14 +111,23 @@ struct Span {
     ack: u32,
 }
 
-fn follow_windows(source: &mut Peer, target: &mut Peer, segment: &TcpSegment, midstream: bool) -> bool {
-    if source.phase == Phase::Silent {
-        greet(source, target, segment, midstream);
-    }
-    let shifts = shifts(source, target, segment, midstream);
-    let span = span(source, target, segment);
-    if !fits(source, target, segment, &span, shifts) && !fits_loosely(source, target, &span) {
-        return false;
+/// The ends are passed as values, so that they stay in registers.
+#[inline(always)]
+fn follow_windows(
+    [source, target]: [Peer; 2],
+    segment: &TcpSegment,
+    midstream: bool,
+) -> Result<[Peer; 2], Tracked> {
+    let [mut source, mut target] = match source.phase {
+        Phase::Silent => greet([source, target], segment, midstream),
+        _ => [source, target],
+    };
+    let shifts = shifts(&source, &target, segment, midstream);
+    let span = span(&source, &target, segment);
+    if !fits(&source, &target, segment, &span, shifts) && !fits_loosely(&source, &target, &span) {
+        let is_handshake = source.phase == Phase::Opened && target.phase == Phase::Opened;
+        let may_reset = is_handshake && segment.flags & RST == 0;
+        return Err(if may_reset { Tracked::OtherHandshake } else { Tracked::Invalid });
     }
     let is_syn = segment.flags & SYN != 0;
     let window = if is_syn { unscaled(segment.window, source.scale) } else { segment.window };
@@ -119,25 +139,28 @@ fn follow_windows(source: &mut Peer, target: &mut Peer, segment: &TcpSegment, mi
     if !after(target.limit, span.ack.wrapping_add(opened)) {
         target.limit = span.ack.wrapping_add(opened.max(1));
     }
-    true
+    Ok([source, target])
 }
 
 /// Takes the first segment of the answering end: its sequence numbers start here, and both ends now know whether windows
 /// are scaled.
-fn greet(source: &mut Peer, target: &mut Peer, segment: &TcpSegment, midstream: bool) {
+#[cold]
+#[inline(never)]
+fn greet([mut source, mut target]: [Peer; 2], segment: &TcpSegment, midstream: bool) -> [Peer; 2] {
     if segment.flags & SYN != 0 && target.scale != NO_SCALE {
         match segment.scale {
             Some(scale) => source.scale = scale,
-            None => forget_scale(target),
+            None => forget_scale(&mut target),
         }
     }
-    let (_, shift) = shifts(source, target, &TcpSegment { flags: 0, ..*segment }, midstream);
+    let (_, shift) = shifts(&source, &target, &TcpSegment { flags: 0, ..*segment }, midstream);
     source.sent = segment.seq;
     source.phase = Phase::Opened;
     let limit = end(segment).wrapping_add((u32::from(target.window) << shift).max(1));
     if source.limit == 1 || !after(source.limit, limit) {
         source.limit = limit;
     }
+    [source, target]
 }
 
 fn forget_scale(peer: &mut Peer) {
@@ -247,6 +270,14 @@ fn unscaled(window: u16, scale: u8) -> u16 {
     ((u32::from(window) + (1 << shift) - 1) >> shift) as u16
 }
 
+/// Whether a plain segment that was followed would be valid once more: it repeats no more than a window.
+#[inline(always)]
+pub(super) fn may_repeat(state: &HotState, from: usize, segment: &TcpSegment) -> bool {
+    let [source, target] = ends(state, from);
+    let (_, shift) = shifts(&source, &target, &TcpSegment { flags: ACK, ..*segment }, state.is_midstream());
+    !state.has_windows() || u32::from(segment.payload) <= u32::from(target.window) << shift
+}
+
 /// Whether a segment that an ICMP error quotes can be one that the source has sent.
 pub(super) fn was_sent(state: &HotState, from: usize, seq: u32) -> bool {
     let (source, target) = (state.peer(from), state.peer(from ^ 1));
@@ -255,4 +286,89 @@ pub(super) fn was_sent(state: &HotState, from: usize, seq: u32) -> bool {
     let repeatable = u32::from(target.window) << shift;
     !state.has_windows()
         || !after(seq, source.limit) && !after(data_sent(&source).wrapping_sub(repeatable), seq)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::{PassBinding, StateFlags, StateTranslation};
+    use super::super::flow_key::FlowKey;
+    use super::*;
+    use crate::address::Address;
+    use crate::packet::protocol::TCP;
+    use crate::rule::Tracking;
+    use proptest::prelude::*;
+
+    /// Sequence numbers within a few windows of each other, also around zero.
+    fn numbers() -> impl Strategy<Value = u32> {
+        prop_oneof![Just(0_u32), 0_u32..200, 0_u32..200_000].prop_map(|number| number.wrapping_sub(100))
+    }
+
+    prop_compose! {
+        fn peers()(
+            sent in numbers(),
+            limit in numbers(),
+            window in prop_oneof![0_u16..200, any::<u16>()],
+            scale in 0_u8..=NO_SCALE,
+            phase in prop_oneof![
+                4 => Just(Phase::Established),
+                1 => prop::sample::select(vec![
+                    Phase::Silent, Phase::Opened, Phase::Closing, Phase::Finished, Phase::Reset
+                ]),
+            ],
+        ) -> Peer {
+            Peer { sent, limit, window, scale, phase }
+        }
+    }
+
+    prop_compose! {
+        fn states()(
+            peers in [peers(), peers()],
+            tracking in prop_oneof![
+                4 => Just(Tracking::Strict), 1 => Just(Tracking::Sloppy), 1 => Just(Tracking::BothEnds)
+            ],
+            midstream in prop::bool::weighted(0.2),
+        ) -> HotState {
+            let (source, destination) = (Address::inet(1), Address::inet(2));
+            let key = FlowKey { source, destination, source_port: 1, destination_port: 2, protocol: TCP };
+            let (binding, translation) = (PassBinding::Both, StateTranslation::No);
+            let flags = StateFlags { binding, translation, if_bound: false, tracking, midstream };
+            let mut state = HotState::new(key, flags, 0);
+            set_ends(&mut state, 0, peers);
+            state
+        }
+    }
+
+    prop_compose! {
+        fn plain_segments()(
+            seq in numbers(),
+            ack in numbers(),
+            push in any::<bool>(),
+            window in any::<u16>(),
+            payload in prop_oneof![Just(0_u16), 0_u16..300, any::<u16>()],
+        ) -> TcpSegment {
+            let flags = if push { ACK | 8 } else { ACK };
+            TcpSegment { seq, ack, flags, window, payload, scale: None }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn plain_segments_are_followed_as_any_others(
+            mut state in states(), from in 0_usize..2, segment in plain_segments()
+        ) {
+            let (mut other, before) = (state, ends(&state, from));
+            let is_valid = track(&mut other, from, &segment) == Tracked::Valid;
+            let changes_phase = other.phases() != state.phases();
+            let followed = follow(&mut state, from, &segment);
+            prop_assert_eq!(followed.is_some(), is_valid && !changes_phase);
+            let expected = if followed.is_some() { ends(&other, from) } else { before };
+            prop_assert_eq!(ends(&state, from), expected);
+            if followed.is_some() && may_repeat(&state, from, &segment) {
+                prop_assert!(follow(&mut state, from, &segment).is_some());
+                prop_assert_eq!(ends(&state, from), expected);
+            }
+        }
+    }
 }

@@ -188,6 +188,7 @@ impl<A: WireFamily> FlowBatch<'_, '_, '_, A> {
             };
             let Some(segment) = SeenSegment::of(cache, place, packets[position]) else { return false };
             is_translated |= segment.marks.is_translated();
+            prefetch_value(cache.memory_of_states(place));
             seen.add(position, segment);
             places.set(position, place as u32);
             true

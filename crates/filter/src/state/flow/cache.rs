@@ -283,6 +283,12 @@ impl<A: FlowAddresses> FlowCache<A> {
         self.bases[place].states
     }
 
+    /// What [`Self::hits`] reads, so that its memory can be requested.
+    #[inline(always)]
+    pub fn memory_of_states(&self, place: usize) -> &FlowStates {
+        &self.bases[place].states
+    }
+
     /// The flow of an entry, valid or not.
     pub fn flow(&self, place: usize) -> WireFlow<A> {
         self.entries[place].flow
