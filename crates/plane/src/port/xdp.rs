@@ -29,8 +29,12 @@ const IDLE_CHECK: u32 = 64;
 const BIND_TRIES: usize = 100;
 const BIND_PAUSE: Duration = Duration::from_millis(20);
 
-/// System calls to send one burst; each call sends at least 32 frames if it can.
+/// System calls to send one burst.
 const KICKS: usize = 16;
+
+/// In copy mode the kernel gets so many frames before each call, as many as it sends in one (`TX_BATCH_SIZE`). The others can be
+/// dropped if the thread is stopped meanwhile.
+const HANDED_OVER: u32 = 32;
 
 /// How often, and how far apart, a closing port checks whether its last frames are sent.
 const CLOSE_CHECKS: usize = 50;
@@ -106,8 +110,14 @@ pub struct XdpPort {
     rings: XdpRings,
     /// Slots that the kernel writes received frames into.
     filling: KernelSlots,
-    /// Slots of frames that the kernel sends.
+    /// Slots of frames that the kernel sends, or gets later.
     sending: KernelSlots,
+    /// The entries of each ring.
+    ring: u32,
+    /// In copy mode: frames that the kernel got, and whose report has not been read. It reports them in a ring of that size.
+    unreported: u32,
+    /// Whether the kernel may be at work on frames that it has not taken from the ring.
+    is_begun: bool,
     is_polled: bool,
     losses: PortLosses,
     /// Packets that cannot be sent, to be reclaimed.
@@ -153,6 +163,9 @@ impl XdpPort {
             rings,
             filling,
             sending,
+            ring: options.ring,
+            unreported: 0,
+            is_begun: false,
             is_polled,
             losses: PortLosses::default(),
             lost: Vec::with_capacity(BURST),
@@ -189,9 +202,14 @@ impl XdpPort {
         packets
     }
 
-    /// Withdraws the frames that the kernel has not begun to send, and waits for the others.
+    /// Takes back the frames that the kernel has not begun to send, and waits for the others.
     fn settle(&mut self, packets: &mut Vec<Packet<'static>>) {
         packets.extend(std::iter::from_fn(|| self.withdraw()));
+        if !self.is_begun {
+            packets.extend(std::iter::from_fn(|| {
+                self.rings.send.recall().and_then(|frame| self.sent(frame.addr))
+            }));
+        }
         for _ in 0..CLOSE_CHECKS {
             while let Some(place) = self.rings.completion.pop() {
                 packets.extend(self.sent(place));
@@ -243,11 +261,17 @@ impl XdpPort {
     #[inline]
     fn kick(&mut self) -> Result<(), PortError> {
         for _ in 0..KICKS {
-            if self.rings.send.is_drained() || !self.rings.send.needs_wakeup() {
+            if self.rings.send.is_drained() {
                 return Ok(());
             }
             self.drop_stale();
-            match self.socket.kick_send() {
+            self.hand_over();
+            if self.rings.send.is_taken() || !self.needs_call() {
+                return Ok(());
+            }
+            let sent = self.socket.kick_send();
+            self.is_begun |= !matches!(&sent, Err(error) if has_sent_nothing(error));
+            match sent {
                 Ok(()) => {}
                 // The kernel sent its share, or has no room: the rest stays in the ring.
                 Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {}
@@ -258,12 +282,31 @@ impl XdpPort {
         Ok(())
     }
 
-    /// Drops what waits in the transmit ring if the thread was stopped meanwhile: the signal stops it as a call ends, which has sent
-    /// a part. With zero copy the card has sent all by itself.
+    /// Whether the kernel sends only in a call.
+    #[inline]
+    fn needs_call(&self) -> bool {
+        self.mode == CopyMode::Copy || self.rings.send.needs_wakeup()
+    }
+
+    /// Lets the kernel see frames of the transmit ring: in copy mode as many as it will send in one call, once it has sent those before.
+    #[inline]
+    fn hand_over(&mut self) {
+        if self.mode == CopyMode::ZeroCopy {
+            self.rings.send.publish();
+        } else if self.rings.send.unpublished() > 0 && self.rings.send.is_taken() {
+            let before = self.rings.send.unpublished();
+            self.rings.send.publish_up_to(HANDED_OVER.min(self.ring.saturating_sub(self.unreported)));
+            self.unreported += before - self.rings.send.unpublished();
+            self.is_begun = false;
+        }
+    }
+
+    /// Drops what the kernel has not got yet if the thread was stopped meanwhile: the signal stops it as a call ends. In zero copy
+    /// the kernel gets all frames at once.
     #[inline]
     fn drop_stale(&mut self) {
         let before = std::mem::replace(&mut self.sent_at, ReportTime::coarse());
-        if self.mode == CopyMode::Copy && before.is_silence_until(self.sent_at) {
+        if before.is_silence_until(self.sent_at) {
             while let Some(packet) = self.withdraw() {
                 self.losses.stale += 1;
                 self.lost.push(packet);
@@ -271,8 +314,7 @@ impl XdpPort {
         }
     }
 
-    /// Takes back the frame that was last put into the transmit ring, if it waits there. In copy mode the kernel takes frames only
-    /// during a system call of this thread.
+    /// Takes back the last frame that the kernel has not got yet.
     fn withdraw(&mut self) -> Option<Packet<'static>> {
         let frame = self.rings.send.withdraw()?;
         self.sent(frame.addr)
@@ -357,6 +399,11 @@ fn address(link: &Link, options: XdpOptions) -> libc::sockaddr_xdp {
     }
 }
 
+/// Whether the kernel refused a call before it looked at the first frame.
+fn has_sent_nothing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENETDOWN | libc::ENXIO))
+}
+
 /// Whether the call may succeed later.
 fn is_temporary(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EBUSY | libc::EINTR))
@@ -386,7 +433,6 @@ impl Port<'static> for XdpPort {
         for packet in burst.drain_front(count) {
             self.queue(packet);
         }
-        self.rings.send.publish();
         self.refused += burst.len() as u64;
         self.kick()?;
         Ok(count)
@@ -399,6 +445,7 @@ impl Port<'static> for XdpPort {
         free.fill(std::iter::from_fn(|| self.lost.pop()));
         while free.room() > 0 {
             let Some(place) = self.rings.completion.pop() else { break };
+            self.unreported = self.unreported.saturating_sub(1);
             free.fill(self.sent(place).into_iter());
         }
         self.rings.completion.give_back();

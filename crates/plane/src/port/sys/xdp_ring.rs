@@ -18,6 +18,8 @@ pub struct XdpRing<T> {
     size: u32,
     /// The index of this side: producer or consumer.
     mine: u32,
+    /// Of a ring that this side writes: the index that the kernel was told.
+    published: u32,
     /// The index of the kernel when it was read last.
     theirs: u32,
     items: PhantomData<T>,
@@ -57,7 +59,7 @@ impl<T: Plain> XdpRing<T> {
     fn new(socket: &Socket, size: u32, offsets: xdp_ring_offset, place: i64) -> io::Result<XdpRing<T>> {
         let len = offsets.desc as usize + size as usize * size_of::<T>();
         let map = SharedMapping::new(socket.as_fd(), len, place)?;
-        Ok(XdpRing { map, offsets, size, mine: 0, theirs: 0, items: PhantomData })
+        Ok(XdpRing { map, offsets, size, mine: 0, published: 0, theirs: 0, items: PhantomData })
     }
 
     /// Of a ring that this side writes: the room for items, read from the kernel if less than `wanted` is known.
@@ -81,23 +83,51 @@ impl<T: Plain> XdpRing<T> {
     /// Makes the written items visible to the kernel.
     #[inline]
     pub fn publish(&mut self) {
-        release(self.map.word(self.offsets.producer as usize), self.mine);
+        self.publish_up_to(self.size);
     }
 
-    /// Of a ring that this side writes: takes back the last item, if the kernel has not taken it. Only for times when the
-    /// kernel takes nothing, because it does not poll and no call is running.
+    /// The same for so many of them at most.
+    #[inline]
+    pub fn publish_up_to(&mut self, most: u32) {
+        self.published = self.published.wrapping_add(self.unpublished().min(most));
+        release(self.map.word(self.offsets.producer as usize), self.published);
+    }
+
+    /// How many written items the kernel does not see yet.
+    #[inline]
+    pub fn unpublished(&self) -> u32 {
+        self.mine.wrapping_sub(self.published)
+    }
+
+    /// Takes back the last written item, if the kernel does not see it. Once it does, nothing can be taken back: it remembers how
+    /// far the ring was written, and would send what lies there.
     pub fn withdraw(&mut self) -> Option<T> {
+        if self.unpublished() == 0 {
+            return None;
+        }
+        self.mine = self.mine.wrapping_sub(1);
+        Some(self.map.read(self.offset(self.mine)))
+    }
+
+    /// Takes back the last written item that the kernel has not taken. Only for a ring that is not used again.
+    pub fn recall(&mut self) -> Option<T> {
         if self.is_drained() {
             return None;
         }
         self.mine = self.mine.wrapping_sub(1);
-        self.publish();
         Some(self.map.read(self.offset(self.mine)))
     }
 
     /// Of a ring that this side writes: whether the kernel has taken all items.
     pub fn is_drained(&mut self) -> bool {
         self.room(self.size as usize) == self.size as usize
+    }
+
+    /// Of a ring that this side writes: whether the kernel has taken all items that it sees.
+    #[inline]
+    pub fn is_taken(&mut self) -> bool {
+        self.theirs = acquire(self.map.word(self.offsets.consumer as usize));
+        self.theirs == self.published
     }
 
     /// Of a ring that this side reads: how many items wait.
