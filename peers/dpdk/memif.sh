@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a router between memif interfaces on one core, and its generator and receiver on another (memif/).
 # Usage: peers/dpdk/memif.sh --only memif_ROUTER_inet:BATCH,memif_ROUTER_inet6:BATCH [--serve] FOLDER
-# ROUTER is l3fwd_lpm or l3fwd_fib with BATCH 32 or 256, or fullview with BATCH 256 (see peers/README.md). CORE and
+# ROUTER is l3fwd_lpm, l3fwd_fib or fullview, BATCH is 32 or 256 (see peers/README.md). CORE and
 # ROUTER_CORE are the cores.
 set -euo pipefail
 
@@ -15,7 +15,7 @@ usage() { give_up 1 "$1; usage: memif.sh --only memif_l3fwd_fib_inet:32,memif_l3
 choose() { # NAME,NAME…
 	local name
 	for name in ${1//,/ }; do
-		[[ $name =~ ^(memif_l3fwd_(lpm|fib)_inet6?:(32|256)|memif_fullview_inet6?:256)$ ]] || usage "$name: no such contestant"
+		[[ $name =~ ^memif_(l3fwd_lpm|l3fwd_fib|fullview)_inet6?:(32|256)$ ]] || usage "$name: no such contestant"
 		[[ -z ${peer:-} || $peer:$batch == "${name%_inet*}:${name##*:}" ]] || usage "$1: one program cannot be all of these"
 		peer=${name%_inet*} batch=${name##*:}
 		[[ $peer == memif_fullview ]] || mode=${peer##*_}
@@ -47,7 +47,7 @@ route() {
 	local vdevs mask
 	await_generator || return 0
 	if [[ $peer == memif_fullview ]]; then
-		exec "$ours" memif "$folder/table.txt" dpdk_lpm4 "$ports" "$scratch/memif.sock" "$router_core"
+		exec "$ours" memif "$folder/table.txt" dpdk_lpm4 "$ports" "$batch" "$scratch/memif.sock" "$router_core"
 	fi
 	mapfile -t vdevs < <(interfaces client)
 	mask=$(printf '0x%x' $(((1 << (ports + 1)) - 1)))

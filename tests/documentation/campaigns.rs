@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Campaigns of ten blocks, and of twenty.
-const FILES: [&str; 2] = ["campaigns.csv", "campaigns-20.csv"];
+/// Campaigns of ten blocks, of twenty, and of forty with the router alone slowed.
+const FILES: [&str; 3] = ["campaigns.csv", "campaigns-20.csv", "campaigns-router.csv"];
 /// Whole campaigns on simulated machines.
 const SIMULATED: &str = "simulated.csv";
 const END: &str = "<!-- end of the figures -->";

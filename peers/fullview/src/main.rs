@@ -1,7 +1,7 @@
 //! fullview's forwarding loop beside other routers:
 //!
-//!     fullview-on-bed bed TABLE ALGORITHM PORTS BURST             in memory, on the bed of peers/bed
-//!     fullview-on-bed memif TABLE ALGORITHM PORTS SOCKET [CORE]   between memif ports, whose other ends peers/dpdk/memif has
+//!     fullview-on-bed bed TABLE ALGORITHM PORTS BURST                   in memory, on the bed of peers/bed
+//!     fullview-on-bed memif TABLE ALGORITHM PORTS BURST SOCKET [CORE]   between memif ports, whose other ends peers/dpdk/memif has
 //!
 //! ALGORITHM is the one for IPv4; IPv6 has btree6. Packets arrive at port 0. The next hop of a route is the number of the egress port, 1 to PORTS, with the neighbour
 //! 02:00:00:00:00:PORT. Formats and protocol: peers/README.md.
@@ -16,8 +16,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-const USAGE: &str =
-    "usage: fullview-on-bed bed TABLE ALGORITHM PORTS BURST, or fullview-on-bed memif TABLE ALGORITHM PORTS SOCKET [CORE]";
+const USAGE: &str = "usage: fullview-on-bed bed TABLE ALGORITHM PORTS BURST, or fullview-on-bed memif TABLE ALGORITHM PORTS BURST SOCKET [CORE]";
 
 fn main() -> ExitCode {
     match run() {
@@ -36,7 +35,10 @@ fn run() -> Result<()> {
     let forwarder = router::forwarder(Path::new(table), algorithm, ports)?;
     match (place.as_str(), rest) {
         ("bed", [burst]) => bed::run(forwarder, ports, burst.parse()?),
-        ("memif", [socket, core @ ..]) => memif::run(forwarder, ports, socket, core.first()),
+        ("memif", [burst, socket, core @ ..]) => {
+            let (burst, core) = (burst.parse()?, core.first());
+            memif::run(forwarder, &memif::Ends { ports, socket, burst, core })
+        }
         _ => bail!(USAGE),
     }
 }

@@ -51,7 +51,8 @@ impl RuleSet {
         }
     }
 
-    /// As [`Self::check_burst`] for packets whose flows are hashed. `decided` gets the place and the decision of each.
+    /// As [`Self::check_burst`] for packets whose flows are hashed, each with its hash. `decided` gets the place and the decision of
+    /// each.
     #[inline]
     pub fn check_hashed_burst(
         &self,

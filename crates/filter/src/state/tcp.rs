@@ -270,7 +270,7 @@ fn unscaled(window: u16, scale: u8) -> u16 {
     ((u32::from(window) + (1 << shift) - 1) >> shift) as u16
 }
 
-/// Whether a plain segment that was followed would be valid once more: it repeats no more than a window.
+/// Whether a plain segment that was followed is sure to be valid once more, as it repeats no more than a window.
 #[inline(always)]
 pub(super) fn may_repeat(state: &HotState, from: usize, segment: &TcpSegment) -> bool {
     let [source, target] = ends(state, from);
