@@ -11,7 +11,7 @@ pub struct PortLosses {
     pub several: u64,
     /// Received frames with a checksum or tag outside of the frame.
     pub damaged: u64,
-    /// Frames that waited for more than a second, received or to be sent, because the router was stopped or had no core.
+    /// Frames that waited for more than a second, received or to be sent: the router was stopped or had no core, or the link was down.
     pub stale: u64,
     /// Frames that the port can never send: too short, too long, or of another packet memory.
     pub unsendable: u64,

@@ -125,7 +125,7 @@ pub struct XdpPort {
     /// Overruns that earlier calls reported.
     overruns_reported: u64,
     refused: u64,
-    /// When frames were last put into the transmit ring, or the kernel was last made to send some.
+    /// Since when the frames that the kernel has not got wait, at the earliest.
     sent_at: ReportTime,
     idle: u32,
     is_finished: bool,
@@ -264,8 +264,9 @@ impl XdpPort {
             if self.rings.send.is_drained() {
                 return Ok(());
             }
-            self.drop_stale();
-            self.hand_over();
+            let now = ReportTime::coarse();
+            self.drop_stale(now);
+            self.hand_over(now);
             if self.rings.send.is_taken() || !self.needs_call() {
                 return Ok(());
             }
@@ -278,6 +279,7 @@ impl XdpPort {
                 Err(error) if is_temporary(&error) => return Ok(()),
                 Err(error) => return Err(self.failed(error)),
             }
+            self.sent_at = now;
         }
         Ok(())
     }
@@ -290,27 +292,30 @@ impl XdpPort {
 
     /// Lets the kernel see frames of the transmit ring: in copy mode as many as it will send in one call, once it has sent those before.
     #[inline]
-    fn hand_over(&mut self) {
+    fn hand_over(&mut self, now: ReportTime) {
+        let before = self.rings.send.unpublished();
         if self.mode == CopyMode::ZeroCopy {
             self.rings.send.publish();
-        } else if self.rings.send.unpublished() > 0 && self.rings.send.is_taken() {
-            let before = self.rings.send.unpublished();
+        } else if before > 0 && self.rings.send.is_taken() {
             self.rings.send.publish_up_to(HANDED_OVER.min(self.ring.saturating_sub(self.unreported)));
             self.unreported += before - self.rings.send.unpublished();
             self.is_begun = false;
         }
+        if self.rings.send.unpublished() < before {
+            self.sent_at = now;
+        }
     }
 
-    /// Drops what the kernel has not got yet if the thread was stopped meanwhile: the signal stops it as a call ends. In zero copy
-    /// the kernel gets all frames at once.
+    /// Drops what the kernel has not got yet if that waits for too long: the thread was stopped, as a call ended, or the link is down.
+    /// In zero copy the kernel gets all frames at once.
     #[inline]
-    fn drop_stale(&mut self) {
-        let before = std::mem::replace(&mut self.sent_at, ReportTime::coarse());
-        if before.is_silence_until(self.sent_at) {
+    fn drop_stale(&mut self, now: ReportTime) {
+        if self.sent_at.is_silence_until(now) {
             while let Some(packet) = self.withdraw() {
                 self.losses.stale += 1;
                 self.lost.push(packet);
             }
+            self.sent_at = now;
         }
     }
 
@@ -428,7 +433,7 @@ impl Port<'static> for XdpPort {
     }
 
     fn transmit(&mut self, burst: &mut Burst<'static>) -> Result<usize, PortError> {
-        self.drop_stale();
+        self.drop_stale(ReportTime::coarse());
         let count = burst.len().min(self.rings.send.room(burst.len()));
         for packet in burst.drain_front(count) {
             self.queue(packet);
