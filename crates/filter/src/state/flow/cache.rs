@@ -283,7 +283,7 @@ impl<A: FlowAddresses> FlowCache<A> {
         self.bases[place].states
     }
 
-    /// What [`Self::hits`] reads, so that its memory can be requested.
+    /// Where the states of an entry stand, so that this memory can be requested.
     #[inline(always)]
     pub fn memory_of_states(&self, place: usize) -> &FlowStates {
         &self.bases[place].states
