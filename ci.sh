@@ -178,7 +178,12 @@ packages() {
     mlrsearch
 }
 
-fmt() { cargo fmt --all --check; }
+fmt() {
+    local manifest
+    for manifest in Cargo.toml fuzz/Cargo.toml peers/fullview/Cargo.toml peers/rust/Cargo.toml; do
+        cargo fmt --all --check --manifest-path $manifest
+    done
+}
 
 housekeeping() { cargo run --quiet --locked -p fullview-housekeeping -- "$@"; }
 

@@ -34,8 +34,7 @@ fn interface(port: u16) -> Interface {
 }
 
 fn config() -> HostConfig {
-    let neighbors =
-        NeighborSettings { capacity: 16, incomplete: 8, ..NeighborSettings::default() };
+    let neighbors = NeighborSettings { capacity: 16, incomplete: 8, ..NeighborSettings::default() };
     let route = |ip, len, gateway: &str| StaticRoute {
         network: address(ip, len),
         action: RouteAction::Forward(StaticNextHop::Gateway {

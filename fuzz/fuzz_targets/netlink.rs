@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use fullview_router::netlink::decode::{self, Messages};
 use fullview_router::mirror::Mirror;
+use fullview_router::netlink::decode::{self, Messages};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -9,11 +9,11 @@ use fullview_plane::forward::Forwarder;
 use fullview_plane::interface::Interface;
 use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
 use fullview_plane::wire::ethernet::{EtherType, Frame, Mac};
-use fullview_plane::wire::udp;
 use fullview_plane::wire::icmp::Icmpv4Message;
 use fullview_plane::wire::icmpv6::Icmpv6Message;
 use fullview_plane::wire::ipv4::{self, Ipv4Packet};
 use fullview_plane::wire::ipv6::Ipv6Packet;
+use fullview_plane::wire::udp;
 use fullview_table::fib::{Algorithm, Fib, linear::Linear};
 use fullview_table::{Address, NextHop, Rib};
 use libfuzzer_sys::fuzz_target;
@@ -53,9 +53,7 @@ fn read_payload(protocol: u8, payload: &[u8]) {
                 .ok();
         }
         ipv4::protocol::ICMPV6 => {
-            Icmpv6Message::new_checked(payload)
-                .map(|message| (message.kind(), message.payload().len()))
-                .ok();
+            Icmpv6Message::new_checked(payload).map(|message| (message.kind(), message.payload().len())).ok();
         }
         _ => {}
     }

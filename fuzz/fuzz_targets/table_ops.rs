@@ -117,6 +117,10 @@ fn check<A: Registered>(input: &[u8]) {
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Some((family, input)) = data.split_first() else { return };
     let before = ALLOCATED.allocated();
-    if family & 1 == 0 { check::<u32>(input) } else { check::<u128>(input) }
+    if family & 1 == 0 {
+        check::<u32>(input)
+    } else {
+        check::<u128>(input)
+    }
     assert_eq!(ALLOCATED.allocated(), before, "bytes were not given back");
 });

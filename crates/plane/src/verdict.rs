@@ -159,7 +159,8 @@ counters! {
         SeveralPackets = "several_packets",
         /// The checksum or the tag that the kernel left to finish lies outside of the frame that a port received.
         FrameDamaged = "frame_damaged",
-        /// It waited at a port, received or to be sent, for more than a second: the router was stopped or had no core.
+        /// It waited at a port, received or to be sent, for more than a second: the router was stopped or had no core, or the link was
+        /// down.
         Stale = "stale",
         /// The egress port can never send it, mostly because of its length.
         Unsendable = "unsendable",

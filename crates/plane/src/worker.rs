@@ -105,6 +105,8 @@ pub struct Worker<'a, P, S, W> {
     pool: SlotPool<'a>,
     published: Arc<PublishedCounters>,
     counters: WorkerCounters,
+    /// Packets that are received at once, at most.
+    most: usize,
     /// When the last round began.
     began: ReportTime,
     /// Rounds since the last [`Self::catch_up`].
@@ -135,6 +137,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             unsent: Burst::new(),
             published: Arc::default(),
             counters: WorkerCounters::default(),
+            most: BURST,
             began: ReportTime::coarse(),
             rounds_since_catch_up: 0,
         };
@@ -148,6 +151,11 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         for (number, port) in self.ports.iter_mut().enumerate() {
             port.iter_mut().for_each(|port| self.pool.give(number, port));
         }
+    }
+
+    /// Receives at most so many packets at once, 1 to [`BURST`], which it is at the beginning.
+    pub fn receive_at_most(&mut self, packets: usize) {
+        self.most = packets.clamp(1, BURST);
     }
 
     /// The counters that other threads read.
@@ -330,7 +338,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     fn serve(&mut self, number: usize) -> Result<usize, PortError> {
         let Some(port) = &mut self.ports[number] else { return Ok(0) };
         self.pool.give(number, port);
-        unless_gone(port.receive(&mut self.burst, BURST))?;
+        unless_gone(port.receive(&mut self.burst, self.most))?;
         // A port may fail after it received packets.
         let received = self.burst.len();
         if received > 0 {

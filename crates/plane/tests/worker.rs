@@ -607,6 +607,17 @@ fn packets_that_a_port_received_before_its_link_went_down_are_forwarded() {
     assert_eq!(held + packets.len(), 4 * BURST);
 }
 
+#[test]
+fn a_worker_receives_no_more_at_once_than_it_may() {
+    let mut arena = Arena::new(4 * BURST);
+    let ports = vec![source(0, 1, 100), source(1, 0, 0)];
+    let mut worker = Worker::new(forwarder(2), ports, arena.packets(), DropAll, Yield);
+    worker.receive_at_most(32);
+    let rounds: Vec<_> = (0..5).map(|_| worker.round().unwrap()).collect();
+    assert_eq!(rounds, [32, 32, 32, 4, 0]);
+    assert_eq!(worker.published().counters().interfaces[1].sent.packets, 100);
+}
+
 /// A packet that waits for room is counted when it is sent, or dropped because the link went down.
 #[test]
 fn no_counter_decreases_when_a_link_goes_down_while_packets_wait_for_it() {

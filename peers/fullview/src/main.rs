@@ -11,12 +11,15 @@ mod ffi;
 mod memif;
 mod router;
 
+use std::num::ParseIntError;
 use std::path::Path;
 use std::process::ExitCode;
+use std::str::FromStr;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 
-const USAGE: &str = "usage: fullview-on-bed bed TABLE ALGORITHM PORTS BURST, or fullview-on-bed memif TABLE ALGORITHM PORTS BURST SOCKET [CORE]";
+const USAGE: &str = "usage: fullview-on-bed bed TABLE ALGORITHM PORTS BURST, or \
+                     fullview-on-bed memif TABLE ALGORITHM PORTS BURST SOCKET [CORE]";
 
 fn main() -> ExitCode {
     match run() {
@@ -31,14 +34,18 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [place, table, algorithm, ports, rest @ ..] = arguments.as_slice() else { bail!(USAGE) };
-    let ports = ports.parse()?;
+    let ports = number(ports, "PORTS")?;
     let forwarder = router::forwarder(Path::new(table), algorithm, ports)?;
     match (place.as_str(), rest) {
-        ("bed", [burst]) => bed::run(forwarder, ports, burst.parse()?),
+        ("bed", [burst]) => bed::run(forwarder, ports, number(burst, "BURST")?),
         ("memif", [burst, socket, core @ ..]) => {
-            let (burst, core) = (burst.parse()?, core.first());
-            memif::run(forwarder, &memif::Ends { ports, socket, burst, core })
+            let core = core.first().map(|core| number(core, "CORE")).transpose()?;
+            memif::run(forwarder, ports, number(burst, "BURST")?, socket, core)
         }
         _ => bail!(USAGE),
     }
+}
+
+fn number<N: FromStr<Err = ParseIntError>>(text: &str, name: &str) -> Result<N> {
+    text.parse().map_err(|error| anyhow!("{name} is {text}: {error}; {USAGE}"))
 }

@@ -2,11 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, Result, ensure};
-use fullview_plane::burst::{Arena, BURST, Burst};
+use anyhow::{Result, ensure};
+use fullview_plane::burst::{Arena, BURST};
 use fullview_plane::forward::Forwarder;
 use fullview_plane::port::memif::{MemifAddress, MemifPort};
-use fullview_plane::port::{Port, PortError, PortLosses};
 use fullview_plane::worker::{Rejected, SlowPath, Worker, Yield};
 
 /// Slots of packet memory for each port.
@@ -22,73 +21,19 @@ impl SlowPath for SendBack {
     }
 }
 
-/// A port from which no more packets are received at once.
-struct ShortBursts<P> {
-    port: P,
-    most: usize,
-}
-
-impl<'a, P: Port<'a>> Port<'a> for ShortBursts<P> {
-    fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError> {
-        self.port.receive(burst, limit.min(self.most))
-    }
-
-    fn transmit(&mut self, burst: &mut Burst<'a>) -> Result<usize, PortError> {
-        self.port.transmit(burst)
-    }
-
-    fn reclaim(&mut self, free: &mut Burst<'a>) -> usize {
-        self.port.reclaim(free)
-    }
-
-    fn recycle(&mut self, free: &mut Burst<'a>) -> usize {
-        self.port.recycle(free)
-    }
-
-    fn refused(&self) -> u64 {
-        self.port.refused()
-    }
-
-    fn is_finished(&self) -> bool {
-        self.port.is_finished()
-    }
-
-    fn overruns(&mut self) -> Result<u64, PortError> {
-        self.port.overruns()
-    }
-
-    fn losses(&mut self) -> PortLosses {
-        self.port.losses()
-    }
-
-    fn has_unsent(&mut self) -> bool {
-        self.port.has_unsent()
-    }
-}
-
-/// Where the ports are, and how packets are taken from them.
-pub struct Ends<'e> {
-    /// Beside port 0, where packets arrive.
-    pub ports: u16,
-    pub socket: &'e str,
-    /// The most packets at once.
-    pub burst: usize,
-    pub core: Option<&'e String>,
-}
-
-/// Connects the ports and forwards until the server ends.
-pub fn run(forwarder: Forwarder, ends: &Ends<'_>) -> Result<()> {
-    let Ends { ports, socket, burst: most, core } = *ends;
-    ensure!((1..=BURST).contains(&most), "bursts of {most}: give 1 to {BURST}");
-    if let Some(core) = core {
-        core_affinity::set_for_current(core_affinity::CoreId { id: core.parse().context("the core")? });
+/// Connects the ports and forwards until the server ends. Beside port 0, where packets arrive, there are `ports`.
+pub fn run(forwarder: Forwarder, ports: u16, burst: usize, socket: &str, core: Option<usize>) -> Result<()> {
+    ensure!((1..=BURST).contains(&burst), "bursts of {burst}: give 1 to {BURST}");
+    if let Some(id) = core {
+        core_affinity::set_for_current(core_affinity::CoreId { id });
     }
     let connect = |number: u16| {
-        let port = MemifPort::connect(number, &MemifAddress { socket, id: number.into(), secret: "" })?;
-        Ok(Some(ShortBursts { port, most }))
+        Ok(Some(MemifPort::connect(number, &MemifAddress { socket, id: number.into(), secret: "" })?))
     };
     let opened = (0..=ports).map(connect).collect::<Result<Vec<_>>>()?;
     let mut arena = Arena::new(SLOTS * opened.len());
-    Worker::new(forwarder, opened, arena.packets(), SendBack, Yield).run(&AtomicBool::new(false))?;
+    let mut worker = Worker::new(forwarder, opened, arena.packets(), SendBack, Yield);
+    worker.receive_at_most(burst);
+    worker.run(&AtomicBool::new(false))?;
     Ok(())
 }

@@ -39,6 +39,7 @@ fn adjacencies(table: &Table, ports: u16) -> Result<Adjacencies> {
 }
 
 fn compiled<A: Registered>(algorithm: &str, rib: &Rib<A>) -> Result<Arc<dyn Fib<A>>> {
-    let algorithm = registry::find::<A>(algorithm).with_context(|| format!("{algorithm}: no such algorithm"))?;
+    let algorithm =
+        registry::find::<A>(algorithm).with_context(|| format!("{algorithm}: no such algorithm"))?;
     Ok(algorithm.compile(rib)?.fib())
 }

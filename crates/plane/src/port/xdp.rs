@@ -112,10 +112,6 @@ pub struct XdpPort {
     filling: KernelSlots,
     /// Slots of frames that the kernel sends, or gets later.
     sending: KernelSlots,
-    /// The entries of each ring.
-    ring: u32,
-    /// In copy mode: frames that the kernel got, and whose report has not been read. It reports them in a ring of that size.
-    unreported: u32,
     /// Whether the kernel may be at work on frames that it has not taken from the ring.
     is_begun: bool,
     is_polled: bool,
@@ -163,8 +159,6 @@ impl XdpPort {
             rings,
             filling,
             sending,
-            ring: options.ring,
-            unreported: 0,
             is_begun: false,
             is_polled,
             losses: PortLosses::default(),
@@ -297,8 +291,7 @@ impl XdpPort {
         if self.mode == CopyMode::ZeroCopy {
             self.rings.send.publish();
         } else if before > 0 && self.rings.send.is_taken() {
-            self.rings.send.publish_up_to(HANDED_OVER.min(self.ring.saturating_sub(self.unreported)));
-            self.unreported += before - self.rings.send.unpublished();
+            self.rings.send.publish_up_to(HANDED_OVER.min(self.rings.room_to_report()));
             self.is_begun = false;
         }
         if self.rings.send.unpublished() < before {
@@ -450,7 +443,6 @@ impl Port<'static> for XdpPort {
         free.fill(std::iter::from_fn(|| self.lost.pop()));
         while free.room() > 0 {
             let Some(place) = self.rings.completion.pop() else { break };
-            self.unreported = self.unreported.saturating_sub(1);
             free.fill(self.sent(place).into_iter());
         }
         self.rings.completion.give_back();

@@ -53,6 +53,14 @@ impl XdpRings {
             completion: XdpRing::new(socket, size, at.cr, libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64)?,
         })
     }
+
+    /// How many more frames the kernel can send and report: those that it sees have their places in the ring already, until the
+    /// report is read.
+    #[inline]
+    pub fn room_to_report(&self) -> u32 {
+        let unreported = self.send.published.wrapping_sub(self.completion.mine);
+        self.completion.size.saturating_sub(unreported)
+    }
 }
 
 impl<T: Plain> XdpRing<T> {
