@@ -17,14 +17,25 @@ give_up() {
 # The script that sources this file replaces it to clean up what it made.
 tidy() { :; }
 
+# end_process PID: ends a child, which may be stopped. A program can lock itself up in DPDK as it ends, and is killed after five seconds.
+end_process() {
+	local tries
+	kill -TERM "$1" 2>/dev/null || return 0
+	kill -CONT "$1" 2>/dev/null || true
+	for ((tries = 0; tries < 50; tries++)); do
+		kill -0 "$1" 2>/dev/null || break
+		sleep 0.1
+	done
+	kill -KILL "$1" 2>/dev/null || true
+	wait "$1" 2>/dev/null || true
+}
+
 # Ends the program first: pages in use cannot be given back.
 clean_up() {
 	local status=$?
 	trap - EXIT
 	trap '' INT TERM HUP
-	if [[ -n $child ]] && kill -TERM "$child" 2>/dev/null; then
-		wait "$child" 2>/dev/null || true
-	fi
+	[[ -z $child ]] || end_process "$child"
 	tidy
 	put_back
 	exit "$status"

@@ -69,10 +69,7 @@ reserve
 choose_memory
 router=
 tidy() {
-	# Between two runs the router may be stopped.
-	[[ -z $router ]] || kill -TERM "$router" 2>/dev/null || true
-	[[ -z $router ]] || kill -CONT "$router" 2>/dev/null || true
-	[[ -z $router ]] || wait "$router" 2>/dev/null || true
+	[[ -z $router ]] || end_process "$router"
 	rm -rf "$scratch"
 }
 route 3>&- </dev/null >&2 &

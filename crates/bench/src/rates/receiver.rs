@@ -18,10 +18,9 @@ const STEP: Duration = Duration::from_millis(5);
 /// All packets have come out, and for so many steps no other one: nothing else sends.
 const SILENT: u32 = 1;
 /// What is missing is lost when nothing comes out for so many steps: the threads that hold packets may wait that long for
-/// the device's core, and packets must not come out in the next trial.
-const SILENT_WITH_LOSS: u32 = 10;
-/// A new router reports its groups from a queue of work of the kernel, which waits for a core longer than packets do.
-const SILENT_WHEN_NEW: u32 = 40;
+/// the device's core, and packets must not come out in the next trial. What a new router reports of its groups waits in a
+/// queue of work of the kernel.
+const SILENT_WITH_LOSS: u32 = 40;
 /// A device that never ends is not waited for.
 const STEPS: usize = 400;
 
@@ -40,7 +39,7 @@ pub fn received(bed: &RateBed) -> Result<u64, RatesError> {
 pub fn await_silence(bed: &RateBed) -> Result<(), RatesError> {
     match bed.family {
         Family::Inet => Ok(()),
-        Family::Inet6 => last_count(bed, |_| SILENT_WHEN_NEW).map(drop),
+        Family::Inet6 => last_count(bed, |_| SILENT_WITH_LOSS).map(drop),
     }
 }
 
