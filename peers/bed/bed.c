@@ -142,6 +142,11 @@ static inline uint16_t receive(void **packets, unsigned room)
 	return (uint16_t)count;
 }
 
+static const uint8_t *frame_of(const void *packet)
+{
+	return bed.router.frame_of == NULL ? (const uint8_t *)packet + bed.router.frame_at : bed.router.frame_of(packet);
+}
+
 static const char *came_out_before(const uint8_t *frame)
 {
 	bool *seen = &bed.seen[number_of_packet(&bed.generator, frame)], before = *seen;
@@ -152,7 +157,7 @@ static const char *came_out_before(const uint8_t *frame)
 
 static void check(const void *packet, uint16_t port)
 {
-	const uint8_t *frame = (const uint8_t *)packet + bed.router.frame_at;
+	const uint8_t *frame = frame_of(packet);
 	const char *what = fault(&bed.generator, frame, bed.router.length_of(packet), port, !bed.is_control);
 
 	if (what == NULL && bed.next == JUDGE)

@@ -13,6 +13,8 @@
 /* What differs between the routers: the memory of a packet, of which the bed knows only where the frame is. */
 struct bed_router {
 	size_t frame_at; /* bytes from the start of a buffer to its frame */
+	/* The frame that the router sends; NULL if it is where it was received. */
+	const uint8_t *(*frame_of)(const void *buffer);
 	/* Writes into each buffer what a network card reports of a frame that it received; all have this length
 	 * and are of this family. */
 	void (*describe)(void *const *buffers, uint16_t count, uint16_t length, enum family family);

@@ -109,7 +109,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		fail(EXIT_USAGE, "usage: test_router FOLDER [lose|garble|twice|last]");
-	bed_open(&(struct bed_router){offsetof(struct buffer, frame), describe, length_of, NULL});
+	bed_open(&(struct bed_router){offsetof(struct buffer, frame), NULL, describe, length_of, NULL});
 	read_table(argv[1], tables);
 	for (size_t i = 0; i < BUFFERS; i++)
 		packets[i] = &memory[i];

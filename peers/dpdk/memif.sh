@@ -22,9 +22,9 @@ choose() { # NAME,NAME…
 	done
 }
 
-# interfaces ROLE: one for each port, with the addresses that the ports have in the test bed of l3fwd/.
+# One for each port, with the addresses that the ports have in the test bed of l3fwd/.
 interfaces() {
-	local number shared="role=$1,socket=$scratch/memif.sock,socket-abstract=no"
+	local number shared="role=client,socket=$scratch/memif.sock,socket-abstract=no"
 	# The driver logs for each port that it cannot share it with other processes; there are none.
 	echo --log-level=pmd.net.memif:critical
 	for ((number = 0; number <= ports; number++)); do
@@ -32,11 +32,11 @@ interfaces() {
 	done
 }
 
-# Waits until the generator listens: it then creates a file.
+# Waits until the generator listens.
 await_generator() {
 	local tries
 	for ((tries = 0; tries < 600; tries++)); do
-		[[ ! -e $scratch/listens ]] || return 0
+		[[ ! -e $scratch/memif.sock ]] || return 0
 		sleep 0.1
 	done
 	return 1
@@ -49,9 +49,9 @@ route() {
 	if [[ $peer == memif_fullview ]]; then
 		exec "$ours" memif "$folder/table.txt" dpdk_lpm4 "$ports" "$batch" "$scratch/memif.sock" "$router_core"
 	fi
-	mapfile -t vdevs < <(interfaces client)
+	mapfile -t vdevs < <(interfaces)
 	mask=$(printf '0x%x' $(((1 << (ports + 1)) - 1)))
-	exec "$built/l3fwd" "${eal[@]}" -l "$router_core" -m $((memory_mb - 256)) "${vdevs[@]}" -- -p "$mask" \
+	exec "$built/l3fwd" "${eal[@]}" -l "$router_core" -m "$memory_mb" "${vdevs[@]}" -- -p "$mask" \
 		--config "(0,0,$router_core)" --lookup "$mode" --parse-ptype \
 		--rule_ipv4 "$scratch/rules" --rule_ipv6 "$scratch/rules6" >/dev/null
 }
@@ -64,7 +64,7 @@ if [[ $peer == memif_fullview ]]; then
 	export BED_LOWERS_HOP_LIMIT=1
 fi
 prepare
-memory_mb=${MEMORY_MB:-1792}
+memory_mb=${MEMORY_MB:-1536}
 reserve
 choose_memory
 router=
@@ -75,6 +75,4 @@ tidy() {
 route 3>&- </dev/null >&2 &
 router=$!
 export BED_FOLDER=$folder BED_PEER=$peer BED_BATCH=$batch BED_PAGES=$pages BED_ROUTER=$router
-export MEMIF_LISTENS=$scratch/listens
-mapfile -t vdevs < <(interfaces server)
-serve_or_check "$built/generator" "${eal[@]}" -l "$core" -m 224 "${vdevs[@]}"
+serve_or_check taskset -c "$core" "$built/generator" "$scratch/memif.sock" $((ports + 1))

@@ -98,9 +98,8 @@ compile() { # FOLDER
 		objects+=("$object")
 	done
 	if [[ $kind == memif-* ]]; then
-		"${CC:-cc}" "${flags[@]}" -std=gnu11 -Wall -Wextra -Wshadow -c "$here/../memif/generator.c" -o "$1/generator.o"
-		# shellcheck disable=SC2046
-		"${CC:-cc}" -o "$1/generator" "$1"/{generator,ours-bed,ours-frames,ours-inputs}.o $(pkg-config --libs libdpdk)
+		"${CC:-cc}" -O3 -march=native -std=gnu11 -Wall -Wextra -Wshadow -o "$1/generator" \
+			"$here"/../memif/{generator,server}.c "$bed"/{bed,frames,inputs}.c
 	fi
 	# shellcheck disable=SC2046
 	"${CC:-cc}" -o "$1/l3fwd" "${objects[@]}" $(pkg-config --libs libdpdk) -lrte_bus_vdev

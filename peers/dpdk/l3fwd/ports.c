@@ -130,7 +130,7 @@ static int probe(struct rte_vdev_device *vdev)
 	if (sscanf(rte_vdev_device_name(vdev), "net_bed%u", &number) != 1)
 		return -EINVAL;
 	if (number == 0)
-		bed_open(&(struct bed_router){FRAME_IN_MBUF, describe_mbufs, length_of_mbuf, &force_quit});
+		bed_open(&(struct bed_router){FRAME_IN_MBUF, NULL, describe_mbufs, length_of_mbuf, &force_quit});
 	device = rte_eth_vdev_allocate(vdev, sizeof(*port));
 	if (device == NULL)
 		return -ENOMEM;

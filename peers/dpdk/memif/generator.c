@@ -1,40 +1,88 @@
-/* The other end of a router's memif interfaces: sends the frames of l3fwd's test bed into interface 0 and receives what
- * the router sends to the others. It uses one core and the router another. Usage: generator EAL-OPTIONS with
- * --vdev net_memif0,role=server,… for each interface, and the environment of ../memif.sh. */
+/* The other end of a router's memif interfaces: sends the frames of the bed into interface 0 and receives what the router
+ * sends to all. It uses one core and the router another. Usage: generator SOCKET PORTS, with the environment of ../memif.sh.
+ *
+ * It does as little as it can, so that the router is the slower one: a frame is copied once, into the router's memory, and
+ * of those that come out only those are read that the bed checks. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-#include <rte_eal.h>
-#include <rte_ethdev.h>
-#include <rte_mbuf.h>
-
 #include "../../bed/bed.h"
-#include "../mbufs.h"
+#include "../../bed/frames.h"
+#include "server.h"
 
 #define BURST 64
-#define DESCRIPTORS 1024
+#define MOST_PORTS 32
 
-/* The most packets on their way: a ring of 1,024 does not overflow, so no packet is lost, and the
- * generator never waits for the router to empty a ring. */
+/* The most packets on their way: a ring of 1,024 does not overflow, so no packet is lost, and the generator never waits for
+ * the router to empty a ring. */
 #define WINDOW 960
 
-/* Buffers of the bed: what is on its way, and a burst. */
-#define BUFFERS (WINDOW + BURST)
+/* Packets of the bed: what is on its way, and a burst. */
+#define PACKETS (WINDOW + BURST)
 
 /* How long a router may take to load its table, and to forward anything at all. */
 #define START_SECONDS 240
 #define STALL_SECONDS 10
 
+/* A packet of the bed. Its frame is copied into the router's memory; when one comes out, a free packet stands for it. */
+struct packet {
+	_Alignas(64) uint8_t frame[FRAME_ROOM];
+	const uint8_t *at; /* its frame, here or in the router's memory */
+	uint16_t length;
+};
+
+/* The packets whose frames are on their way. */
+static struct {
+	void *packets[PACKETS];
+	unsigned count;
+} away;
+
+static struct memif_port ports[MOST_PORTS];
+static unsigned port_count;
 static volatile bool force_quit;
 
 static void quit(int signal)
 {
 	(void)signal;
 	force_quit = true;
+}
+
+static void describe(void *const *packets, uint16_t count, uint16_t length, enum family family)
+{
+	(void)family;
+	for (uint16_t i = 0; i < count; i++) {
+		struct packet *packet = packets[i];
+
+		packet->at = packet->frame;
+		packet->length = length;
+	}
+}
+
+static uint16_t length_of(const void *packet)
+{
+	return ((const struct packet *)packet)->length;
+}
+
+static const uint8_t *frame_of(const void *packet)
+{
+	return ((const struct packet *)packet)->at;
+}
+
+static bool has_router_ended(void)
+{
+	const char *router = getenv("BED_ROUTER");
+
+	return router != NULL && kill((pid_t)strtol(router, NULL, 10), 0) < 0;
+}
+
+static bool is_over(void)
+{
+	return force_quit || has_router_ended();
 }
 
 static double now(void)
@@ -45,121 +93,150 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static void open_port(uint16_t port, struct rte_mempool *pool)
-{
-	struct rte_eth_conf conf = {0};
-
-	if (rte_eth_dev_configure(port, 1, 1, &conf) < 0 ||
-	    rte_eth_rx_queue_setup(port, 0, DESCRIPTORS, SOCKET_ID_ANY, NULL, pool) < 0 ||
-	    rte_eth_tx_queue_setup(port, 0, DESCRIPTORS, SOCKET_ID_ANY, NULL) < 0 || rte_eth_dev_start(port) < 0)
-		fail(EXIT_ENVIRONMENT, "interface %u cannot be started", port);
-}
-
-static bool is_connected(uint16_t ports)
-{
-	for (uint16_t port = 0; port < ports; port++) {
-		struct rte_eth_link link;
-
-		if (rte_eth_link_get_nowait(port, &link) < 0 || link.link_status != RTE_ETH_LINK_UP)
-			return false;
-	}
-	return true;
-}
-
-/* The file tells memif.sh that the router may connect. */
-static void await_router(uint16_t ports)
-{
-	double until = now() + START_SECONDS;
-	const char *path = getenv("MEMIF_LISTENS");
-	FILE *file = path == NULL ? NULL : fopen(path, "w");
-
-	if (file == NULL)
-		fail(EXIT_USAGE, "peers/dpdk/memif.sh starts this program, with the environment it needs");
-	fclose(file);
-	while (!is_connected(ports) && !force_quit) {
-		if (now() > until)
-			fail(EXIT_ENVIRONMENT, "the router did not connect in %d s", START_SECONDS);
-		rte_delay_ms(10);
-	}
-}
-
 /* Ends the program if nothing moves for too long. `since` is when that was noticed first, or 0. */
 static void check_stall(double *since)
 {
+	for (unsigned i = 0; i < port_count; i++)
+		if (memif_is_gone(&ports[i]))
+			fail(EXIT_ENVIRONMENT, "the router has ended");
 	*since = *since > 0 ? *since : now();
 	if (now() - *since > STALL_SECONDS)
 		fail(EXIT_ENVIRONMENT, "the router loses packets, or forwards none any more");
 }
 
-/* Sends a whole burst, repeatedly if a ring is full for a moment: the window guarantees that there will be room, unless the
- * router has ended. */
-static void send_all(struct rte_mbuf **packets, uint16_t count)
+static uint8_t *buffer_of(const struct memif_port *port, const struct memif_descriptor *descriptor)
 {
-	uint16_t sent = 0;
+	uint8_t *buffer = memif_buffer(port, descriptor, FRAME_ROOM);
+
+	if (buffer == NULL)
+		fail(EXIT_ENVIRONMENT, "the router describes a buffer outside of its memory");
+	return buffer;
+}
+
+/* What the router wrote or read last is in the cache of its core. It is requested all at once, and used later. */
+static void request_buffers(const struct memif_port *port)
+{
+	for (uint16_t i = 0; i < BURST; i++)
+		__builtin_prefetch(buffer_of(port, memif_next_to(port, i)), 1);
+}
+
+static void request_heads(void)
+{
+	for (unsigned i = 0; i < port_count; i++)
+		__builtin_prefetch(&ports[i].from_client->head);
+}
+
+static void request_descriptors(const struct memif_port *port, uint16_t count)
+{
+	for (uint16_t i = 0; i < count; i += 64 / sizeof(struct memif_descriptor))
+		__builtin_prefetch(memif_next_from(port, i));
+}
+
+/* Waits for room, which comes unless the router has ended: there are more buffers than packets on their way. */
+static void await_room(const struct memif_port *port, uint16_t count)
+{
 	double stalled = 0;
 
-	while (sent < count && !force_quit) {
-		uint16_t more = rte_eth_tx_burst(0, 0, packets + sent, count - sent);
-
-		sent += more;
-		if (more == 0)
+	for (unsigned idle = 1; memif_room(port) < count && !force_quit; idle++)
+		if (idle % (1u << 20) == 0)
 			check_stall(&stalled);
-		else
-			stalled = 0;
-	}
 }
 
-static void receive_all(uint16_t ports)
+static void send_all(struct memif_port *port, void *const *packets, uint16_t count)
 {
-	struct rte_mbuf *packets[BURST];
+	for (uint16_t i = 0; i < count; i++) {
+		const struct packet *packet = packets[i];
+		struct memif_descriptor *descriptor = memif_next_to(port, i);
 
-	for (uint16_t port = 0; port < ports; port++) {
-		uint16_t count = rte_eth_rx_burst(port, 0, packets, BURST);
-
-		if (count > 0)
-			bed_tx_burst(port, (void **)packets, count);
+		memcpy(buffer_of(port, descriptor), packet->frame, FRAME_ROOM);
+		descriptor->length = packet->length;
+		descriptor->flags = 0;
+		away.packets[away.count++] = packets[i];
 	}
+	memif_sent(port, count);
 }
 
-/* memif copies what it sends and frees the buffer into the pool, and what it receives is in a buffer of the pool. So the
- * bed has fewer buffers as more packets are on their way. */
-static void run(uint16_t ports)
+static void receive_from(uint16_t number)
 {
-	struct rte_mbuf *packets[BURST];
+	struct memif_port *port = &ports[number];
+	uint16_t waiting = memif_waiting(port), count = waiting < BURST ? waiting : BURST;
+
+	if (count == 0)
+		return;
+	if (count > away.count)
+		fail(EXIT_WRONG_ANSWER, "the router sends more packets than it received");
+	request_descriptors(port, count);
+	away.count -= count;
+	for (uint16_t i = 0; i < count; i++) {
+		struct packet *packet = away.packets[away.count + i];
+		const struct memif_descriptor *descriptor = memif_next_from(port, i);
+
+		packet->at = buffer_of(port, descriptor);
+		packet->length = (uint16_t)descriptor->length;
+	}
+	bed_tx_burst(number, away.packets + away.count, count);
+	memif_took(port, count);
+}
+
+static void send_some(struct memif_port *port)
+{
+	void *packets[BURST];
+	uint16_t count;
+
+	count = bed_rx_burst(packets, BURST);
+	await_room(port, count);
+	if (!force_quit)
+		send_all(port, packets, count);
+	request_buffers(port);
+}
+
+static void run(void)
+{
 	double stalled = 0;
 
-	for (unsigned idle = 0; !force_quit; idle++) {
+	for (unsigned idle = 1; !force_quit; idle++) {
 		if (bed_in_flight() + BURST <= WINDOW) {
-			send_all(packets, bed_rx_burst((void **)packets, BURST));
-			idle = 0;
+			send_some(&ports[0]);
+			idle = 1;
 			stalled = 0;
 		}
-		receive_all(ports);
-		if (idle < 1u << 20)
-			continue;
-		idle = 0;
-		check_stall(&stalled);
+		request_heads();
+		for (uint16_t port = 0; port < port_count; port++)
+			receive_from(port);
+		if (idle % (1u << 20) == 0)
+			check_stall(&stalled);
 	}
+}
+
+static void lend_packets(void)
+{
+	static struct packet packets[PACKETS];
+	void *lent[PACKETS];
+
+	for (unsigned i = 0; i < PACKETS; i++)
+		lent[i] = &packets[i];
+	bed_lend(lent, PACKETS);
 }
 
 int main(int argc, char **argv)
 {
-	struct rte_mempool *pool;
-	uint16_t ports;
+	int listener;
 
-	if (rte_eal_init(argc, argv) < 0)
-		fail(EXIT_ENVIRONMENT, "EAL does not start");
+	port_count = argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+	if (port_count == 0 || port_count > MOST_PORTS)
+		fail(EXIT_USAGE, "usage: generator SOCKET PORTS, with 1 to %d ports; peers/dpdk/memif.sh starts this program", MOST_PORTS);
 	signal(SIGTERM, quit);
 	signal(SIGINT, quit);
-	pool = rte_pktmbuf_pool_create("packets", 8191, 512, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
-	if (pool == NULL)
-		fail(EXIT_ENVIRONMENT, "no memory for packets");
-	ports = rte_eth_dev_count_avail();
-	for (uint16_t port = 0; port < ports; port++)
-		open_port(port, pool);
-	bed_open(&(struct bed_router){FRAME_IN_MBUF, describe_mbufs, length_of_mbuf, &force_quit});
-	lend_mbufs(pool, BUFFERS);
-	await_router(ports);
-	run(ports);
+	bed_open(&(struct bed_router){offsetof(struct packet, frame), frame_of, describe, length_of, &force_quit});
+	lend_packets();
+	listener = memif_listen(argv[1], MOST_PORTS);
+	if (!memif_accept_all(listener, ports, port_count, START_SECONDS, is_over)) {
+		if (!force_quit)
+			fail(EXIT_ENVIRONMENT, "the router has ended before it connected");
+		return 0;
+	}
+	if (ports[0].to_client == NULL)
+		fail(EXIT_ENVIRONMENT, "the router does not receive by interface 0");
+	run();
 	return 0;
 }

@@ -14,6 +14,7 @@ type Buffer = *mut c_void;
 #[repr(C)]
 struct RouterOfBed {
     frame_at: usize,
+    frame_of: Option<extern "C" fn(*const c_void) -> *const u8>,
     describe: extern "C" fn(*const Buffer, u16, u16, i32),
     length_of: extern "C" fn(*const c_void) -> u16,
     quits: *mut bool,
@@ -40,7 +41,7 @@ impl<'a> Bed<'a> {
         let frame_at = packets
             .first()
             .map_or(0, |slot| slot.head().as_ptr().addr() - std::ptr::from_ref::<Slot>(slot).addr());
-        let router = RouterOfBed { frame_at, describe, length_of, quits: std::ptr::null_mut() };
+        let router = RouterOfBed { frame_at, frame_of: None, describe, length_of, quits: std::ptr::null_mut() };
         // SAFETY: `RouterOfBed` has the layout of `struct bed_router`, which the bed copies. The pointers that are lent are
         // exclusive references for 'a, given up here, because the vector is dropped and references have no destructor.
         unsafe {
