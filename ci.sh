@@ -578,6 +578,7 @@ peers_forward() {
     peers/dpdk/l3fwd/check.sh
     measure_peers received,lost peers-forward-32 peers-forward-256
     [ "$(nproc)" -gt 1 ] || { skip "l3fwd and ours over memif: they need two cores"; return; }
+    peers/dpdk/memif/check.sh
     measure_peers received,lost peers-memif
 }
 

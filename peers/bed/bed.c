@@ -23,12 +23,15 @@
 
 #define LONGEST_NS 60000000000ull
 
+/* A router that goes on has so long before packets come. */
+#define RESUME_NS 1000000
+
 /* What the router's loop does at present: it forwards every packet of a stream once; it returns what it keeps; it waits
  * for a command, inside bed_rx_burst; it runs the part of a slice that does not count, or the part that does. */
 enum phase { VERIFYING, DRAINING, WAITING, LEADING_IN, TIMING, OVER };
 
 /* What a drained router is to do next. */
-enum next { JUDGE, REPORT_TOTALS, START_SLICE, START_CONTROL };
+enum next { JUDGE, REPORT_TOTALS, START_SLICE, START_CONTROL, REST };
 
 struct totals {
 	uint64_t sent, received, wrong;
@@ -324,6 +327,7 @@ static void begin_slice(void)
 	begin_part(bed.slice.lead_in_ns > 0 ? LEADING_IN : TIMING);
 }
 
+/* Writes the reply, which goes out when the router rests. */
 static void report_slice(uint64_t time_ns)
 {
 	const struct totals *after = totals(), *before = &bed.slice.before;
@@ -333,7 +337,28 @@ static void report_slice(uint64_t time_ns)
 	fprintf(bed.replies, "{\"counted\":%llu,\"offered\":%llu,\"time_ns\":%llu,\"lost_core_ns\":%llu}\n",
 		(unsigned long long)(after->received - before->received), (unsigned long long)(after->sent - before->sent),
 		(unsigned long long)time_ns, (unsigned long long)lost_ns);
+}
+
+static void rest(void)
+{
 	fflush(bed.replies);
+	bed.phase = WAITING;
+}
+
+static void drain(enum next next)
+{
+	bed.phase = DRAINING;
+	bed.next = next;
+	bed.drained_ns = now() + DRAIN_NS;
+}
+
+/* A router in a process of its own is stopped between slices. What it holds then would be too old for it after a second. */
+static void end_slice(void)
+{
+	if (!bed.is_control && getenv("BED_ROUTER") != NULL)
+		drain(REST);
+	else
+		rest();
 }
 
 /* Reads the clock and ends the part of a slice whose time is over. */
@@ -346,7 +371,7 @@ static void look_at_clock(void)
 		begin_part(TIMING);
 	} else if (bed.phase == TIMING && time_ns >= bed.slice.length_ns) {
 		report_slice(time_ns);
-		bed.phase = WAITING;
+		end_slice();
 	}
 }
 
@@ -367,19 +392,11 @@ static void run_control(void)
 	bed.is_control = false;
 }
 
-static void drain(enum next next)
-{
-	bed.phase = DRAINING;
-	bed.next = next;
-	bed.drained_ns = now() + DRAIN_NS;
-}
-
 static void report_totals(void)
 {
 	fprintf(bed.replies, "{\"sent\":%llu,\"received\":%llu,\"wrong\":%llu}\n", (unsigned long long)bed.routed.sent,
 		(unsigned long long)bed.routed.received, (unsigned long long)(bed.routed.wrong + bed.unrouted.wrong));
-	fflush(bed.replies);
-	bed.phase = WAITING;
+	rest();
 }
 
 static void go_to(size_t stream)
@@ -400,6 +417,9 @@ static void end_drain(void)
 		break;
 	case REPORT_TOTALS:
 		report_totals();
+		break;
+	case REST:
+		rest();
 		break;
 	case START_SLICE:
 		go_to(bed.next_stream);
@@ -494,12 +514,20 @@ static const char *next_line(void)
 
 /* A router in a process of its own never sleeps. Between slices it is stopped, because it would take the core from the
  * router that is measured. */
-static void signal_router(int number)
+static bool signal_router(int number)
 {
 	const char *router = getenv("BED_ROUTER");
 
-	if (router != NULL)
-		kill((pid_t)strtol(router, NULL, 10), number);
+	return router != NULL && kill((pid_t)strtol(router, NULL, 10), number) == 0;
+}
+
+/* Ours drops what it receives in a round in which it was stopped for a second. So it ends that round first. */
+static void resume_router(void)
+{
+	const struct timespec round = {.tv_nsec = RESUME_NS};
+
+	if (signal_router(SIGCONT))
+		nanosleep(&round, NULL);
 }
 
 static void end(void)
@@ -528,7 +556,7 @@ static void await_command(void)
 			fprintf(bed.replies, "{\"error\":\"command %zu: %s\"}\n", number, wrong);
 		fflush(bed.replies);
 	}
-	signal_router(SIGCONT);
+	resume_router();
 }
 
 /* ---- the router's loop ---- */
