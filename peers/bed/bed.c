@@ -352,10 +352,15 @@ static void drain(enum next next)
 	bed.drained_ns = now() + DRAIN_NS;
 }
 
-/* A router in a process of its own is stopped between slices. What it holds then would be too old for it after a second. */
+static const char *router_process(void)
+{
+	return getenv("BED_ROUTER");
+}
+
+/* A router in a process of its own is stopped between slices. It would drop what it holds if that lasts for more than a second. */
 static void end_slice(void)
 {
-	if (!bed.is_control && getenv("BED_ROUTER") != NULL)
+	if (!bed.is_control && router_process() != NULL)
 		drain(REST);
 	else
 		rest();
@@ -457,8 +462,9 @@ static const char *obey_slice(const char *asked, const char *name)
 	if (!is_control && bed.bad[stream] > 0)
 		return "this contestant forwards wrongly and is not timed";
 	bed.next_stream = is_control ? control : stream;
-	/* The packets that the router keeps have buffers that the control uses, and they belong to their stream. */
-	if (is_control || stream != bed.stream)
+	/* The packets that the router keeps have buffers that the control uses, and they belong to their stream. A router that was
+	 * stopped has to go on first, or the lead-in would be over before it did. */
+	if (is_control || stream != bed.stream || router_process() != NULL)
 		drain(is_control ? START_CONTROL : START_SLICE);
 	else
 		begin_slice();
@@ -516,7 +522,7 @@ static const char *next_line(void)
  * router that is measured. */
 static bool signal_router(int number)
 {
-	const char *router = getenv("BED_ROUTER");
+	const char *router = router_process();
 
 	return router != NULL && kill((pid_t)strtol(router, NULL, 10), number) == 0;
 }
@@ -555,6 +561,9 @@ static void await_command(void)
 		if (wrong != NULL)
 			fprintf(bed.replies, "{\"error\":\"command %zu: %s\"}\n", number, wrong);
 		fflush(bed.replies);
+		/* The router has no part in this, and need not go on. */
+		if (bed.phase == DRAINING && bed.next == START_CONTROL && bed_in_flight() == 0)
+			end_drain();
 	}
 	resume_router();
 }

@@ -23,7 +23,7 @@ end_process() {
 	kill -TERM "$1" 2>/dev/null || return 0
 	kill -CONT "$1" 2>/dev/null || true
 	for ((tries = 0; tries < 50; tries++)); do
-		kill -0 "$1" 2>/dev/null || break
+		kill -0 "$1" 2>/dev/null || return 0
 		sleep 0.1
 	done
 	kill -KILL "$1" 2>/dev/null || true
@@ -107,14 +107,23 @@ reserve_huge_pages() {
 	put_back
 }
 
-# The pages are returned however the script ends, except by kill -9.
-reserve() {
-	refuse_too_much
+# The script cleans up however it ends, except by kill -9.
+clean_up_at_end() {
 	trap clean_up EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	trap 'exit 129' HUP
+}
+
+reserve() {
+	refuse_too_much
+	clean_up_at_end
 	reserve_huge_pages
+}
+
+# The pages of a program that asks for transparent ones.
+transparent_pages() {
+	if grep -qF '[never]' /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null; then echo 4K; else echo THP; fi
 }
 
 # run_child PROGRAM [ARGUMENT...]: runs the program in the background, so that the script reacts to a signal at once;

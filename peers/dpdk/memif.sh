@@ -47,6 +47,8 @@ route() {
 	local vdevs mask
 	await_generator || return 0
 	if [[ $peer == memif_fullview ]]; then
+		# As in ../fullview/run.sh.
+		export GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 		exec "$ours" memif "$folder/table.txt" dpdk_lpm4 "$ports" "$batch" "$scratch/memif.sock" "$router_core"
 	fi
 	mapfile -t vdevs < <(interfaces)
@@ -59,14 +61,17 @@ route() {
 parse "$@"
 program=$("$here/l3fwd/build.sh" "memif-$batch") || give_up 4 "l3fwd could not be built, see above"
 built=$(dirname "$program")
+prepare
 if [[ $peer == memif_fullview ]]; then
 	ours=$("$here/../fullview/build.sh") || give_up 4 "the build failed, see above"
+	pages=$(transparent_pages)
 	export BED_LOWERS_HOP_LIMIT=1
+	clean_up_at_end
+else
+	memory_mb=${MEMORY_MB:-1536}
+	reserve
+	choose_memory
 fi
-prepare
-memory_mb=${MEMORY_MB:-1536}
-reserve
-choose_memory
 router=
 tidy() {
 	[[ -z $router ]] || end_process "$router"

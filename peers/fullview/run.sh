@@ -25,7 +25,5 @@ program=$("$here/build.sh") || give_up 4 "the build failed, see above"
 prepare
 # The tables ask for transparent huge pages; this makes the packet buffers and the keys use them as well.
 export GLIBC_TUNABLES=glibc.malloc.hugetlb=1
-pages=THP
-grep -qF '[never]' /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null && pages=4K
-export BED_FOLDER=$folder BED_PEER=$peer BED_BATCH=$batch BED_PAGES=$pages BED_LOWERS_HOP_LIMIT=1
+export BED_FOLDER=$folder BED_PEER=$peer BED_BATCH=$batch BED_PAGES=$(transparent_pages) BED_LOWERS_HOP_LIMIT=1
 serve_or_check taskset -c "${CORE:-0}" "$program" bed "$folder/table.txt" "$algorithm" "$ports" "$batch"

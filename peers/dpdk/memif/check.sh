@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the generator over memif on a table of eight routes: l3fwd and our router behind it, packets that leave by the wrong
-# port, and a router that does not start. It needs two cores and, for l3fwd, 1.5 GiB of memory. Usage: peers/dpdk/memif/check.sh
+# port, and a router that does not start. It needs two cores and, for l3fwd, 2.5 GiB of memory. Usage: peers/dpdk/memif/check.sh
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,9 +17,9 @@
 #define BURST 64
 #define MOST_PORTS 32
 
-/* The most packets on their way: a ring of 1,024 does not overflow, so no packet is lost, and the generator never waits for
- * the router to empty a ring. */
-#define WINDOW 960
+/* The most packets on their way: no ring overflows, so no packet is lost, and the generator never waits for the router to
+ * empty a ring. */
+#define WINDOW (MEMIF_RING - BURST)
 
 /* Packets of the bed: what is on its way, and a burst. */
 #define PACKETS (WINDOW + BURST)

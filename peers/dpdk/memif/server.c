@@ -24,7 +24,7 @@
 /* A client has so long for each message. */
 #define ANSWER_SECONDS 10
 
-enum type { ACK = 1, HELLO, INIT, ADD_REGION, ADD_RING, CONNECT, CONNECTED, DISCONNECT };
+enum type { ACK = 1, HELLO, INIT, ADD_REGION, ADD_RING, CONNECT, CONNECTED };
 
 /* Messages have no padding between their fields. */
 #pragma pack(push, 1)
@@ -50,10 +50,6 @@ struct message {
 			uint32_t offset;
 			uint8_t log2_ring;
 		} ring;
-		struct {
-			uint32_t code;
-			char why[96];
-		} disconnect;
 		uint8_t room[126];
 	};
 };
@@ -62,6 +58,7 @@ struct message {
 _Static_assert(sizeof(struct message) == 128, "a message of memif 2.0");
 _Static_assert(offsetof(struct memif_ring, tail) == 64 && offsetof(struct memif_ring, descriptors) == 128, "a ring of memif 2.0");
 _Static_assert(sizeof(struct memif_descriptor) == 16, "a descriptor of memif 2.0");
+_Static_assert(MEMIF_RING == 1 << LOG2_RING, "the size of a ring");
 
 int memif_listen(const char *path, int clients)
 {
@@ -93,9 +90,12 @@ static int next_message(int control, struct message *message)
 	struct iovec part = {message, sizeof(*message)};
 	struct msghdr whole = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &files, .msg_controllen = sizeof(files)};
 	struct cmsghdr *header;
+	ssize_t got;
 	int file = -1;
 
-	if (recvmsg(control, &whole, MSG_CMSG_CLOEXEC) != sizeof(*message))
+	while ((got = recvmsg(control, &whole, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
+		;
+	if (got != sizeof(*message))
 		fail(EXIT_ENVIRONMENT, "the router ended, or sent no message of memif in %d s", ANSWER_SECONDS);
 	header = CMSG_FIRSTHDR(&whole);
 	if (header != NULL && header->cmsg_type == SCM_RIGHTS)
@@ -127,18 +127,17 @@ static void map_region(struct memif_port *port, const struct message *message, i
 
 static void add_ring(struct memif_port *port, const struct message *message)
 {
-	uint32_t offset = message->ring.offset, count = 1u << (message->ring.log2_ring & 15);
-	size_t bytes = sizeof(struct memif_ring) + count * sizeof(struct memif_descriptor);
-	struct memif_ring *ring = (struct memif_ring *)(port->memory + offset);
+	struct memif_ring **added = message->ring.flags & FROM_CLIENT ? &port->from_client : &port->to_client;
+	uint32_t offset = message->ring.offset;
 
-	if (port->memory == NULL || message->ring.index != 0 || message->ring.region != 0 ||
-	    message->ring.log2_ring > LOG2_RING || offset % 64 != 0 || bytes > port->bytes || offset > port->bytes - bytes ||
-	    ring->cookie != COOKIE)
-		fail(EXIT_ENVIRONMENT, "the router adds a ring that is not in its memory, or one too many");
-	if (message->ring.flags & FROM_CLIENT)
-		port->from_client = ring, port->from_mask = (uint16_t)(count - 1);
-	else
-		port->to_client = ring, port->to_mask = (uint16_t)(count - 1);
+	if (*added != NULL || message->ring.index != 0 || message->ring.log2_ring != LOG2_RING)
+		fail(EXIT_ENVIRONMENT, "the router adds more than one ring each way, or one that has not %d frames", MEMIF_RING);
+	if (message->ring.region != 0 || offset % 64 != 0 || port->bytes < sizeof(**added) ||
+	    offset > port->bytes - sizeof(**added))
+		fail(EXIT_ENVIRONMENT, "the router adds a ring that is not in its memory");
+	*added = (struct memif_ring *)(port->memory + offset);
+	if ((*added)->cookie != COOKIE)
+		fail(EXIT_ENVIRONMENT, "the router adds a ring without the cookie of memif");
 }
 
 static void connect_rings(struct memif_port *port, int control)
@@ -160,7 +159,9 @@ static struct memif_port *find_port(struct memif_port *ports, unsigned count, co
 {
 	uint32_t id = message->init.id;
 
-	if (message->init.version != VERSION || id >= count || ports[id].control >= 0)
+	if (message->init.version != VERSION)
+		fail(EXIT_ENVIRONMENT, "the router has version %#x of memif, and this program %#x", message->init.version, VERSION);
+	if (id >= count || ports[id].control >= 0)
 		fail(EXIT_ENVIRONMENT, "the router asks for interface %u: there are %u, and each has one client", id, count);
 	return &ports[id];
 }

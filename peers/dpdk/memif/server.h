@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MEMIF_RING 1024
+
 /* A buffer of the shared memory, in the layout of the protocol. */
 struct memif_descriptor {
 	uint16_t flags, region;
@@ -18,7 +20,7 @@ struct memif_ring {
 	uint32_t cookie;
 	uint16_t flags, head;
 	_Alignas(64) uint16_t tail;
-	_Alignas(64) struct memif_descriptor descriptors[];
+	_Alignas(64) struct memif_descriptor descriptors[MEMIF_RING];
 };
 
 /* An interface whose client has connected. */
@@ -28,7 +30,6 @@ struct memif_port {
 	size_t bytes;
 	struct memif_ring *from_client;
 	struct memif_ring *to_client; /* NULL if the client does not receive */
-	uint16_t from_mask, to_mask;
 	uint16_t taken, sent; /* frames that were taken from the client, and sent to it */
 };
 
@@ -65,12 +66,12 @@ static inline uint8_t *memif_buffer(const struct memif_port *port, const struct 
 /* The descriptor of the frame that comes after `after` others. */
 static inline struct memif_descriptor *memif_next_from(const struct memif_port *port, uint16_t after)
 {
-	return &port->from_client->descriptors[(uint16_t)(port->taken + after) & port->from_mask];
+	return &port->from_client->descriptors[(uint16_t)(port->taken + after) % MEMIF_RING];
 }
 
 static inline struct memif_descriptor *memif_next_to(const struct memif_port *port, uint16_t after)
 {
-	return &port->to_client->descriptors[(uint16_t)(port->sent + after) & port->to_mask];
+	return &port->to_client->descriptors[(uint16_t)(port->sent + after) % MEMIF_RING];
 }
 
 /* Returns the buffers of so many frames to the client. */

@@ -41,7 +41,8 @@ impl<'a> Bed<'a> {
         let frame_at = packets
             .first()
             .map_or(0, |slot| slot.head().as_ptr().addr() - std::ptr::from_ref::<Slot>(slot).addr());
-        let router = RouterOfBed { frame_at, frame_of: None, describe, length_of, quits: std::ptr::null_mut() };
+        let router =
+            RouterOfBed { frame_at, frame_of: None, describe, length_of, quits: std::ptr::null_mut() };
         // SAFETY: `RouterOfBed` has the layout of `struct bed_router`, which the bed copies. The pointers that are lent are
         // exclusive references for 'a, given up here, because the vector is dropped and references have no destructor.
         unsafe {
