@@ -114,6 +114,8 @@ pub struct XdpPort {
     sending: KernelSlots,
     /// Whether the kernel may be at work on frames that it has not taken from the ring.
     is_begun: bool,
+    /// Whether it refused the last call, as the link is down.
+    is_refused: bool,
     is_polled: bool,
     losses: PortLosses,
     /// Packets that cannot be sent, to be reclaimed.
@@ -160,6 +162,7 @@ impl XdpPort {
             filling,
             sending,
             is_begun: false,
+            is_refused: false,
             is_polled,
             losses: PortLosses::default(),
             lost: Vec::with_capacity(BURST),
@@ -232,6 +235,12 @@ impl XdpPort {
         self.socket.as_fd()
     }
 
+    /// Whether poll and epoll may wait on the socket. They also send what is in the ring. While the link is down they may not: if
+    /// it came up, [`Self::close`] could not know that they had begun.
+    pub fn may_be_polled(&self) -> bool {
+        !self.is_refused
+    }
+
     /// Puts a packet into the transmit ring.
     #[inline]
     fn queue(&mut self, packet: Packet<'static>) {
@@ -265,7 +274,8 @@ impl XdpPort {
                 return Ok(());
             }
             let sent = self.socket.kick_send();
-            self.is_begun |= !matches!(&sent, Err(error) if has_sent_nothing(error));
+            self.is_refused = matches!(&sent, Err(error) if has_sent_nothing(error));
+            self.is_begun |= !self.is_refused;
             match sent {
                 Ok(()) => {}
                 // The kernel sent its share, or has no room: the rest stays in the ring.

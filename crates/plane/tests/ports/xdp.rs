@@ -171,6 +171,7 @@ fn frames_that_wait_for_a_link_for_long_are_not_sent() {
         let mut burst = pool.take(SEEN + UNSEEN);
         burst.iter_mut().for_each(|packet| assert!(packet.set_frame(&frame(1, 60))));
         assert!(matches!(left.transmit(&mut burst), Err(PortError::Down { .. })));
+        assert!(!left.may_be_polled());
         thread::sleep(Duration::from_millis(1100));
         reclaim(&mut left, &mut pool, UNSEEN);
         assert_eq!(left.losses().stale as usize, UNSEEN);
@@ -178,7 +179,7 @@ fn frames_that_wait_for_a_link_for_long_are_not_sent() {
         wait_until_up(&["left", "right"]);
         reclaim(&mut left, &mut pool, SEEN);
         assert_eq!(receive(&mut right, &mut pool, SEEN).len(), SEEN);
-        assert_eq!((left.has_unsent(), right.undated()), (false, 0));
+        assert_eq!((left.has_unsent(), left.may_be_polled(), right.undated()), (false, true, 0));
     });
 }
 

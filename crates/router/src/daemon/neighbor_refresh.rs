@@ -172,6 +172,10 @@ impl Port<'static> for TrackingPort {
 }
 
 impl WorkerPort for TrackingPort {
+    fn may_be_polled(&self) -> bool {
+        self.port.may_be_polled()
+    }
+
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.port.as_fd()
     }

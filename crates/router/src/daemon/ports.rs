@@ -118,6 +118,10 @@ impl WorkerPort for AnyPort {
         }
     }
 
+    fn may_be_polled(&self) -> bool {
+        !matches!(self, AnyPort::Xdp(port) if !port.may_be_polled())
+    }
+
     fn close(self) -> Vec<Packet<'static>> {
         match self {
             AnyPort::Packet(port) => port.close().collect(),

@@ -36,6 +36,9 @@ pub trait WorkerPort: Port<'static> + Send + 'static {
     /// Readable when there are frames to receive.
     fn as_fd(&self) -> BorrowedFd<'_>;
 
+    /// Whether a worker that sleeps may wait for it.
+    fn may_be_polled(&self) -> bool;
+
     /// Closes the port, and returns those of its slots that the kernel no longer writes to.
     fn close(self) -> Vec<Packet<'static>>;
 }
@@ -232,7 +235,7 @@ struct Sleep {
 impl<P: WorkerPort> Wait<P> for Sleep {
     fn wait(&mut self, ports: &[Option<P>]) {
         // A port whose interface was removed is left out: its descriptor would report an error at once, each time.
-        let present = ports.iter().flatten().filter(|port| !port.is_finished());
+        let present = ports.iter().flatten().filter(|port| !port.is_finished() && port.may_be_polled());
         let fds = present.map(WorkerPort::as_fd).chain(self.wakeup.iter().map(Wakeup::fd));
         let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let timeout = Timespec { tv_sec: 0, tv_nsec: SLEEP.as_nanos() as i64 };
