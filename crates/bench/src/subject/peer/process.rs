@@ -3,16 +3,22 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::rc::Rc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use fullview_lab::Slice;
+use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::files::PeerFiles;
 use crate::error::PeerError;
+
+/// How long a peer may take to end by itself, and how often that is checked. DPDK can lock itself up at the end.
+const LONGEST_END: Duration = Duration::from_secs(30);
+const END_CHECK: Duration = Duration::from_millis(5);
 
 /// A running peer. It ends when this value is dropped.
 pub struct Process {
@@ -167,12 +173,25 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// The peer ends by itself at `quit`. Its script then gives back the huge pages that it took, so this waits for the
-    /// end and does not kill it.
+    /// The peer ends by itself at `quit`, or else at SIGTERM. Its script then gives back the huge pages that it took, so this waits
+    /// for the end and does not kill it.
     fn drop(&mut self) {
         let _ = writeln!(self.commands, "quit");
-        let _ = self.child.wait();
+        let _ = end(&mut self.child, LONGEST_END);
     }
+}
+
+/// Waits for the end of a process, which gets SIGTERM after so long.
+fn end(child: &mut Child, longest: Duration) -> io::Result<ExitStatus> {
+    let until = Instant::now() + longest;
+    while Instant::now() < until {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        thread::sleep(END_CHECK);
+    }
+    kill_process(Pid::from_child(child), Signal::TERM)?;
+    child.wait()
 }
 
 fn ready_line(replies: &mut impl BufRead) -> Result<Ready, PeerError> {
@@ -182,4 +201,22 @@ fn ready_line(replies: &mut impl BufRead) -> Result<Ready, PeerError> {
 fn line(replies: &mut impl BufRead) -> Result<String, PeerError> {
     let mut line = String::new();
     if replies.read_line(&mut line)? > 0 { Ok(line) } else { Err(PeerError::Ended) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `sh` runs the text.
+    fn ended(text: &str, longest: Duration) -> Option<i32> {
+        let mut child = Command::new("sh").args(["-c", text]).spawn().unwrap();
+        end(&mut child, longest).unwrap().code()
+    }
+
+    #[test]
+    fn a_process_that_does_not_end_gets_a_signal_and_may_clean_up() {
+        let stuck = "trap 'exit 5' TERM; while :; do sleep 0.02; done";
+        assert_eq!(ended(stuck, Duration::from_millis(300)), Some(5));
+        assert_eq!(ended("sleep 0.1; exit 6", Duration::from_secs(30)), Some(6));
+    }
 }
