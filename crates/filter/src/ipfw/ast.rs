@@ -123,6 +123,15 @@ pub enum IpfwOption {
     DestinationPort(IpfwPorts),
     /// Ranges of tags, of which the packet has one.
     Tagged(IpfwPorts),
+    /// `lookup`: the address that is searched for, and the name of the table.
+    Lookup(IpfwEnd, String),
+}
+
+/// Which address of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpfwEnd {
+    Source,
+    Destination,
 }
 
 /// How a rule keeps states.
@@ -167,13 +176,19 @@ impl IpfwRule {
     /// The names of its tables.
     pub(super) fn tables(&self) -> impl Iterator<Item = &str> {
         let ends = self.body.source.iter().chain(&self.body.destination).flat_map(|term| &term.value);
-        let options = self.body.options.iter().flatten().flat_map(|term| match &term.value {
+        let options = || self.body.options.iter().flatten().map(|term| &term.value);
+        let lists = options().flat_map(|option| match option {
             IpfwOption::SourceIp(list) | IpfwOption::DestinationIp(list) => &list[..],
             _ => &[],
         });
-        ends.chain(options).filter_map(|address| match address {
+        let in_lists = ends.chain(lists).filter_map(|address| match address {
             IpfwAddress::Table(name, _) => Some(name.as_str()),
             _ => None,
-        })
+        });
+        let looked_up = options().filter_map(|option| match option {
+            IpfwOption::Lookup(_, name) => Some(name.as_str()),
+            _ => None,
+        });
+        in_lists.chain(looked_up)
     }
 }

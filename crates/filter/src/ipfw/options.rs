@@ -1,13 +1,13 @@
 //! The tests after a rule's addresses.
 
 use super::addresses::{known_protocol, list, plain_numbers, ports, protocol};
-use super::ast::{IpfwInterface, IpfwOption, IpfwPorts};
+use super::ast::{IpfwEnd, IpfwInterface, IpfwOption, IpfwPorts};
 use super::codes;
 use super::words::{Parsed, Words};
 
 const SUPPORTED: &str = "in, out, via, recv, xmit, setup, established, tcpflags, tcpseq, tcpack, tcpwin, icmptypes, \
                          icmp6types, frag, iptos, dscp, ipprecedence, ipttl, iplen, ipversion, proto, src-ip, dst-ip, \
-                         src-ip6, dst-ip6, src-port, dst-port, tagged, keep-state, record-state, limit";
+                         src-ip6, dst-ip6, src-port, dst-port, tagged, lookup, keep-state, record-state, limit";
 
 /// Reads one option.
 pub(super) fn option(words: &mut Words<'_>) -> Parsed<IpfwOption> {
@@ -25,6 +25,7 @@ pub(super) fn option(words: &mut Words<'_>) -> Parsed<IpfwOption> {
         "dst-port" => IpfwOption::DestinationPort(ports(words)?),
         "proto" => IpfwOption::Protocol(protocol(words)?),
         "tagged" => IpfwOption::Tagged(tags(words)?),
+        "lookup" => IpfwOption::Lookup(end(words)?, words.need("the name of a table")?.to_owned()),
         _ => return transport(words, word),
     })
 }
@@ -64,6 +65,17 @@ fn header(words: &mut Words<'_>, word: &str) -> Parsed<IpfwOption> {
         }
         _ => return Err(words.error(format!("`{word}` is not supported; options are {SUPPORTED}"))),
     })
+}
+
+fn end(words: &mut Words<'_>) -> Parsed<IpfwEnd> {
+    match words.need("src-ip or dst-ip")? {
+        "src-ip" => Ok(IpfwEnd::Source),
+        "dst-ip" => Ok(IpfwEnd::Destination),
+        other => {
+            Err(words
+                .error(format!("`lookup {other}` is not supported; tables have addresses: src-ip, dst-ip")))
+        }
+    }
 }
 
 /// A tag, which is never zero.

@@ -252,6 +252,25 @@ fn disabled_sets_tables_and_me_are_applied() {
     assert_eq!(firewall.check(packet(Direction::In, 1, (INSIDE, 1), (ROUTER, 2))).verdict, Verdict::Pass);
 }
 
+/// A table that only a rule names is empty.
+#[test]
+fn an_address_is_looked_up_in_a_table() {
+    for (test, matches) in [
+        ("lookup src-ip bad", true),
+        ("lookup dst-ip bad", false),
+        ("not lookup dst-ip bad", true),
+        ("lookup src-ip other", false),
+        ("{ lookup dst-ip bad or lookup src-ip bad } in", true),
+    ] {
+        let script = format!(
+            "table bad add 198.51.100.0/24 7\nadd deny ip from any to any {test}\nadd allow ip from any to any"
+        );
+        let mut firewall = Firewall::new(&script);
+        let verdict = firewall.check(packet(Direction::In, 1, (OUTSIDE, 1), (INSIDE, 2))).verdict;
+        assert_eq!(verdict != Verdict::Pass, matches, "{test}");
+    }
+}
+
 #[test]
 fn a_negated_list_excludes_all_of_it() {
     let mut firewall = Firewall::new("add allow udp from not 10.0.0.1,10.0.0.2 to { any or me } not 53,54");

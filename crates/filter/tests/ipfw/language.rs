@@ -64,6 +64,10 @@ fn rules_print_as_ipfw_lists_them() {
             "00100 deny ip from 1.0.3.0:255.0.255.0 to table(t,16909060)",
         ),
         (
+            "add deny ip from any to any { lookup src-ip bad or not lookup dst-ip 2 } in",
+            "00100 deny ip from any to any { lookup src-ip bad or not lookup dst-ip 2 } in",
+        ),
+        (
             "add allow tcp from any to any { dst-port 80 or src-port 80 } established",
             "00100 allow tcp from any to any { dst-port 80 or src-port 80 } established",
         ),
@@ -86,6 +90,14 @@ fn errors_name_file_line_and_column_and_what_is_supported() {
         ),
         ("add allow xyz from any to any", "f:1:11: `xyz` is not supported; options are in, out,"),
         ("add allow ip from any to any uid root", "f:1:30: `uid` is not supported; options are"),
+        (
+            "add allow ip from any to any lookup uid 1",
+            "f:1:37: `lookup uid` is not supported; tables have addresses",
+        ),
+        (
+            "add allow ip from any to any lookup src-ip",
+            "f:1:43: the command ends where the name of a table must follow",
+        ),
         ("add allow ip from host.example to any", "f:1:19: `host.example` is no address"),
         (
             "add 70000 allow ip from any to any",
