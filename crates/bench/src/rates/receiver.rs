@@ -17,10 +17,9 @@ use super::spare_link::SPARE_HOST;
 const STEP: Duration = Duration::from_millis(5);
 /// All packets have come out, and for so many steps no other one: nothing else sends.
 const SILENT: u32 = 1;
-/// What is missing is lost when nothing comes out for so many steps: the threads that hold packets may wait that long for
-/// the device's core, and packets must not come out in the next trial. What a new router reports of its groups waits in a
-/// queue of work of the kernel.
-const SILENT_WITH_LOSS: u32 = 40;
+/// Nothing more comes when nothing comes for so many steps. Threads that hold packets may wait that long for the device's core,
+/// and what a new router reports of its groups waits in a queue of work of the kernel; neither must come out in the next trial.
+const SILENT_FOR_GOOD: u32 = 40;
 /// A device that never ends is not waited for.
 const STEPS: usize = 400;
 
@@ -39,13 +38,13 @@ pub fn received(bed: &RateBed) -> Result<u64, RatesError> {
 pub fn await_silence(bed: &RateBed) -> Result<(), RatesError> {
     match bed.family {
         Family::Inet => Ok(()),
-        Family::Inet6 => last_count(bed, |_| SILENT_WITH_LOSS).map(drop),
+        Family::Inet6 => last_count(bed, |_| SILENT_FOR_GOOD).map(drop),
     }
 }
 
 /// Packets that came out since the counter was `before`, when no more come of the `sent` ones.
 pub fn settled(bed: &RateBed, before: u64, sent: u64) -> Result<u64, RatesError> {
-    let needed = |count| if count >= before + sent { SILENT } else { SILENT_WITH_LOSS };
+    let needed = |count| if count >= before + sent { SILENT } else { SILENT_FOR_GOOD };
     Ok(last_count(bed, needed)?.saturating_sub(before))
 }
 

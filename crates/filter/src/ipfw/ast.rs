@@ -1,5 +1,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::rule::Side;
+
 /// A rule as it was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IpfwRule {
@@ -124,14 +126,7 @@ pub enum IpfwOption {
     /// Ranges of tags, of which the packet has one.
     Tagged(IpfwPorts),
     /// `lookup`: the address that is searched for, and the name of the table.
-    Lookup(IpfwEnd, String),
-}
-
-/// Which address of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IpfwEnd {
-    Source,
-    Destination,
+    Lookup(Side, String),
 }
 
 /// How a rule keeps states.

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ast::{
-    IpfwAddress, IpfwBody, IpfwEnd, IpfwInterface, IpfwOption, IpfwPorts, IpfwProtocol, IpfwTerm,
-};
+use super::ast::{IpfwAddress, IpfwBody, IpfwInterface, IpfwOption, IpfwPorts, IpfwProtocol, IpfwTerm};
 use crate::address::{Address, Family};
 use crate::interfaces::Interfaces;
 use crate::packet::Direction;
@@ -173,12 +171,8 @@ pub(super) fn option(option: &IpfwOption, names: &RuleNames<'_>) -> Group {
         IpfwOption::SourcePort(ports) => source_ports(ports),
         IpfwOption::DestinationPort(ports) => destination_ports(ports),
         IpfwOption::Tagged(tags) => one(Test::TagBits(tag_bits(tags, names))),
-        IpfwOption::Lookup(end, table) => {
-            let side = match end {
-                IpfwEnd::Source => Side::Source,
-                IpfwEnd::Destination => Side::Destination,
-            };
-            addresses(&[IpfwAddress::Table(table.clone(), None)], side, names)
+        IpfwOption::Lookup(side, table) => {
+            addresses(&[IpfwAddress::Table(table.clone(), None)], *side, names)
         }
         other => header_option(other),
     }

@@ -25,7 +25,7 @@ mod tags;
 mod words;
 
 pub use ast::{
-    IpfwAction, IpfwAddress, IpfwBody, IpfwEnd, IpfwInterface, IpfwKeep, IpfwOption, IpfwPorts, IpfwProtocol,
+    IpfwAction, IpfwAddress, IpfwBody, IpfwInterface, IpfwKeep, IpfwOption, IpfwPorts, IpfwProtocol,
     IpfwReject, IpfwRule, IpfwTerm,
 };
 pub use config::{IpfwConfig, IpfwTable, NatInstance, NatRedirect};

@@ -1,9 +1,10 @@
 //! The tests after a rule's addresses.
 
 use super::addresses::{known_protocol, list, plain_numbers, ports, protocol};
-use super::ast::{IpfwEnd, IpfwInterface, IpfwOption, IpfwPorts};
+use super::ast::{IpfwInterface, IpfwOption, IpfwPorts};
 use super::codes;
 use super::words::{Parsed, Words};
+use crate::rule::Side;
 
 const SUPPORTED: &str = "in, out, via, recv, xmit, setup, established, tcpflags, tcpseq, tcpack, tcpwin, icmptypes, \
                          icmp6types, frag, iptos, dscp, ipprecedence, ipttl, iplen, ipversion, proto, src-ip, dst-ip, \
@@ -25,7 +26,7 @@ pub(super) fn option(words: &mut Words<'_>) -> Parsed<IpfwOption> {
         "dst-port" => IpfwOption::DestinationPort(ports(words)?),
         "proto" => IpfwOption::Protocol(protocol(words)?),
         "tagged" => IpfwOption::Tagged(tags(words)?),
-        "lookup" => IpfwOption::Lookup(end(words)?, words.need("the name of a table")?.to_owned()),
+        "lookup" => IpfwOption::Lookup(side(words)?, words.need("the name of a table")?.to_owned()),
         _ => return transport(words, word),
     })
 }
@@ -67,10 +68,10 @@ fn header(words: &mut Words<'_>, word: &str) -> Parsed<IpfwOption> {
     })
 }
 
-fn end(words: &mut Words<'_>) -> Parsed<IpfwEnd> {
+fn side(words: &mut Words<'_>) -> Parsed<Side> {
     match words.need("src-ip or dst-ip")? {
-        "src-ip" => Ok(IpfwEnd::Source),
-        "dst-ip" => Ok(IpfwEnd::Destination),
+        "src-ip" => Ok(Side::Source),
+        "dst-ip" => Ok(Side::Destination),
         other => {
             Err(words
                 .error(format!("`lookup {other}` is not supported; tables have addresses: src-ip, dst-ip")))

@@ -5,11 +5,12 @@ use std::net::Ipv4Addr;
 
 use super::addresses::inet_mask;
 use super::ast::{
-    IpfwAction, IpfwAddress, IpfwEnd, IpfwInterface, IpfwKeep, IpfwOption, IpfwProtocol, IpfwReject,
-    IpfwRule, IpfwTerm,
+    IpfwAction, IpfwAddress, IpfwInterface, IpfwKeep, IpfwOption, IpfwProtocol, IpfwReject, IpfwRule,
+    IpfwTerm,
 };
 use super::codes;
 use super::config::{IpfwConfig, NatRedirect};
+use crate::rule::Side;
 
 impl Display for IpfwConfig {
     /// The rules of all enabled sets, and the default rule.
@@ -187,8 +188,8 @@ impl Display for IpfwOption {
             IpfwOption::DestinationPort(ports) => write!(f, "dst-port {}", ranges(ports)),
             IpfwOption::Protocol(protocol) => write!(f, "proto {protocol}"),
             IpfwOption::Tagged(tags) => write!(f, "tagged {}", ranges(tags)),
-            IpfwOption::Lookup(IpfwEnd::Source, table) => write!(f, "lookup src-ip {table}"),
-            IpfwOption::Lookup(IpfwEnd::Destination, table) => write!(f, "lookup dst-ip {table}"),
+            IpfwOption::Lookup(Side::Source, table) => write!(f, "lookup src-ip {table}"),
+            IpfwOption::Lookup(Side::Destination, table) => write!(f, "lookup dst-ip {table}"),
             other => header_option(f, other),
         }
     }
