@@ -5,10 +5,7 @@
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-. "$here/tiny.sh"
+. "$here/checks.sh"
 
 # expect CODE PATTERN NAME [OPTION...]: runs $program on $input with the commands in $commands.
 expect() {
@@ -16,13 +13,7 @@ expect() {
 	shift 3
 	output=$("$program" "$@" "$input" 2>&1 <<<"$commands")
 	status=$?
-	if ((status == code)) && grep -q -- "$pattern" <<<"$output"; then
-		echo "ok      $language: $name"
-	else
-		echo "FAILED  $language: $name: exit $status, want $code and a line with: $pattern"
-		sed 's/^/        /' <<<"$output"
-		failures=$((failures + 1))
-	fi
+	judge "$code" "$pattern" "$language: $name" "$status" "$output"
 }
 
 # check LANGUAGE CONTESTANT: commands are tried on this contestant only.
@@ -57,4 +48,4 @@ declare -A contestants=([rust]=prefix_trie_inet:1 [go]=bart_table_inet:1)
 for language in "$@"; do
 	check "$language" "${contestants[$language]:?"$language: there are rust and go"}"
 done
-((failures == 0)) || { echo "$failures failed" >&2; exit 1; }
+conclude

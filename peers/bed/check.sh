@@ -5,10 +5,7 @@
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-. "$here/../tiny.sh"
+. "$here/../checks.sh"
 
 "${CC:-cc}" -std=gnu11 -Wall -Wextra -Wshadow -Werror -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
 	-o "$scratch/test_router" "$here"/{bed,frames,inputs,test_router}.c || exit 4
@@ -25,13 +22,7 @@ expect() {
 	local pattern=$1 name=$2 output
 	shift 2
 	output=$("$@" 2>&1 <<<"$commands")
-	if grep -q -- "$pattern" <<<"$output"; then
-		echo "ok      bed: $1: $name"
-	else
-		echo "FAILED  bed: $1: $name: want a line with: $pattern"
-		sed 's/^/        /' <<<"$output"
-		failures=$((failures + 1))
-	fi
+	judge 0 "$pattern" "bed: $1: $name" 0 "$output"
 }
 
 for router in test_router fullview_dpdk_lpm4; do
@@ -88,4 +79,4 @@ else
 	failures=$((failures + 1))
 fi
 
-((failures == 0)) || { echo "$failures failed" >&2; exit 1; }
+conclude

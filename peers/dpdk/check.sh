@@ -6,10 +6,7 @@ set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 program=$here/../build/dpdk-lookup-sanitized
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-. "$here/../tiny.sh"
+. "$here/../checks.sh"
 
 make --silent -C "$here" SANITIZE=1 || exit 4
 
@@ -19,13 +16,7 @@ expect() {
 	shift 3
 	output=$("$program" --memory 256 --samples 1 --seconds 0.001 "$@" "$input" 2>&1)
 	status=$?
-	if ((status == code)) && grep -q -- "$pattern" <<<"$output"; then
-		echo "ok      $name"
-	else
-		echo "FAILED  $name: exit $status, want $code and a line with: $pattern"
-		sed 's/^/        /' <<<"$output"
-		failures=$((failures + 1))
-	fi
+	judge "$code" "$pattern" "$name" "$status" "$output"
 }
 
 fresh_input; expect 0 '"stream":"s","batch":32,"mlps":.*"bad":0' "right answers"
@@ -68,4 +59,4 @@ done
 fresh_input; echo '10.9.0.0/16 32768' >>"$input/table.txt"; expect 5 'rte_fib refuses' "a next hop beyond two bytes"
 fresh_input; echo '0.0.0.0/0 7' >>"$input/table.txt"; expect 5 'rte_lpm refuses' "a default route in rte_lpm"
 
-((failures == 0)) || { echo "$failures failed" >&2; exit 1; }
+conclude

@@ -4,10 +4,7 @@
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-. "$here/../../tiny.sh"
+. "$here/../../checks.sh"
 
 # expect CODE PATTERN NAME CONTESTANTS [OPTION...]: runs on $input with the commands in $commands.
 expect() {
@@ -15,13 +12,7 @@ expect() {
 	shift 4
 	output=$("$here/../l3fwd.sh" --only "$contestants" "$@" "$input" 2>&1 <<<"$commands")
 	status=$?
-	if ((status == code)) && grep -q -- "$pattern" <<<"$output"; then
-		echo "ok      l3fwd: $name"
-	else
-		echo "FAILED  l3fwd: $name: exit $status, want $code and a line with: $pattern"
-		sed 's/^/        /' <<<"$output"
-		failures=$((failures + 1))
-	fi
+	judge "$code" "$pattern" "l3fwd: $name" "$status" "$output"
 }
 
 commands=quit both=l3fwd_fib_inet:32,l3fwd_fib_inet6:32
@@ -61,4 +52,4 @@ done
 fresh_ports; printf '%s/25 1\n' 10.{0..64}.{0..255}.0 >>"$input/table.txt"
 expect 5 '16640 /24s with longer prefixes: it has tables for 16384' "too many split /24s for lpm" l3fwd_lpm_inet:32
 
-((failures == 0)) || { echo "$failures failed" >&2; exit 1; }
+conclude

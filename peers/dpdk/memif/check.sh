@@ -4,10 +4,7 @@
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-. "$here/../../tiny.sh"
+. "$here/../../checks.sh"
 
 # Prints the commands, and pauses at those that are `sleep`.
 speak() {
@@ -26,13 +23,7 @@ expect() {
 	shift 4
 	output=$(speak | "$here/../memif.sh" --only "memif_${router}_inet:32,memif_${router}_inet6:32" "$@" "$input" 2>&1)
 	status=$?
-	if ((status == code)) && grep -q -- "$pattern" <<<"$output"; then
-		echo "ok      memif: $name, $router"
-	else
-		echo "FAILED  memif: $name, $router: exit $status, want $code and a line with: $pattern"
-		sed 's/^/        /' <<<"$output"
-		failures=$((failures + 1))
-	fi
+	judge "$code" "$pattern" "memif: $name, $router" "$status" "$output"
 }
 
 for router in fullview l3fwd_lpm l3fwd_fib; do
@@ -53,4 +44,4 @@ fresh_ports
 commands=$(printf 'slice memif_fullview_inet:32 s 0 20000000\nsleep 1.1\n%.0s' {1..8})$'\ntotals'
 expect 0 '"sent":\([1-9][0-9]*\),"received":\1,"wrong":0' "no packet is lost while the router is stopped" fullview --serve
 
-((failures == 0)) || { echo "$failures failed" >&2; exit 1; }
+conclude
