@@ -39,12 +39,22 @@ pub fn rules(language: FilterLanguage, count: u32, seed: u64) -> String {
     })
 }
 
-/// Addresses outside of the packets' networks, one on each line: IPv4 and IPv6 in turns.
+/// Addresses on both sides of the packets' networks, one on each line: IPv4 and IPv6 (of 2000::/3) in turns.
 pub fn addresses(count: u32, seed: u64) -> Vec<IpAddr> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let address = |number| match number % 2 {
-        0 => IpAddr::from(Ipv4Addr::from_bits(0x0a00_0000 | random.random::<u32>() >> 8)),
-        _ => IpAddr::from(Ipv6Addr::from_bits(0xfd00 << 112 | random.random::<u128>() >> 16)),
+        0 => loop {
+            let bits: u32 = random.random();
+            if (bits ^ INET.0) >> (32 - INET.1) != 0 {
+                break IpAddr::from(Ipv4Addr::from_bits(bits));
+            }
+        },
+        _ => loop {
+            let bits = 1 << 125 | random.random::<u128>() >> 3;
+            if (bits ^ INET6.0) >> (128 - INET6.1) != 0 {
+                break IpAddr::from(Ipv6Addr::from_bits(bits));
+            }
+        },
     };
     (0..count).map(address).collect()
 }
@@ -58,4 +68,31 @@ fn part_of_the_networks(is_inet6: bool, random: &mut ChaCha8Rng) -> String {
     let length = random.random_range(INET.1..=32);
     let bits = INET.0 | random.random::<u32>() >> INET.1;
     format!("{}/{length}", Ipv4Addr::from_bits(bits & u32::MAX << (32 - length)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_on_both_sides_of_the_packets_networks() {
+        let drawn = addresses(100_000, 1);
+        let inet = drawn.iter().filter_map(|address| match address {
+            IpAddr::V4(address) => Some(u128::from(address.to_bits())),
+            IpAddr::V6(_) => None,
+        });
+        let inet6 = drawn.iter().filter_map(|address| match address {
+            IpAddr::V4(_) => None,
+            IpAddr::V6(address) => Some(address.to_bits()),
+        });
+        let networks = [(u128::from(INET.0), 32 - INET.1), (INET6.0, 128 - INET6.1)];
+        for (drawn, (first, bits)) in [inet.collect::<Vec<_>>(), inet6.collect()].into_iter().zip(networks) {
+            let [below, above] = [
+                drawn.iter().filter(|address| **address < first).count(),
+                drawn.iter().filter(|address| **address >= first + (1 << bits)).count(),
+            ];
+            assert!(below > 0 && above > 0, "{below} {above}");
+            assert_eq!(below + above, 50_000);
+        }
+    }
 }

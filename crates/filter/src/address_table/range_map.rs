@@ -1,15 +1,17 @@
 //! Disjoint ranges of numbers with a value each.
 //!
 //! A first level, which the upper bits select, leaves few ranges to compare with: of up to 65,536 that are evenly spread fewer than
-//! four on average. It has as many slots as there are ranges, or up to half as many, at most 65,536. Numbers before the second start,
-//! and those of a slot in which no range starts, are compared with none.
+//! four on average. It has as many slots as there are ranges, or up to half as many, at most 65,536. Numbers before the second start
+//! or behind the last slot, and those of a slot in which no range starts, are compared with none.
+
+use std::hint::select_unpredictable;
 
 /// A number that ranges are made of.
 pub trait RangeKey: Copy + Ord + Default {
     /// The largest number.
     const MOST: Self;
-    /// The distance from `base` in steps of `2^shift`, at most `limit`; `None` below the base.
-    fn slot(self, base: Self, shift: u32, limit: usize) -> Option<usize>;
+    /// The distance from `base` in steps of `2^shift`; `None` below the base and from `count` steps on.
+    fn slot(self, base: Self, shift: u32, count: usize) -> Option<usize>;
     /// The bits that a distance from `base` needs.
     fn bits_above(self, base: Self) -> u32;
     /// The first number of a slot.
@@ -22,9 +24,9 @@ macro_rules! range_key {
             const MOST: Self = Self::MAX;
 
             #[inline(always)]
-            fn slot(self, base: Self, shift: u32, limit: usize) -> Option<usize> {
+            fn slot(self, base: Self, shift: u32, count: usize) -> Option<usize> {
                 let steps = self.checked_sub(base)? >> shift;
-                Some(if steps >= limit as $type { limit } else { steps as usize })
+                (steps < count as $type).then_some(steps as usize)
             }
 
             fn bits_above(self, base: Self) -> u32 {
@@ -52,6 +54,9 @@ pub struct RangeMap<K: Copy> {
     slots: Box<[u32]>,
     base: K,
     shift: u32,
+    /// The values before the base and behind the last slot.
+    below: u32,
+    above: u32,
 }
 
 /// Start and value are neighbours, and take no more room than they need.
@@ -75,29 +80,30 @@ impl<K: RangeKey> RangeMap<K> {
         let shift = span.saturating_sub(level);
         let count = 1 << level.min(span);
         let range_at = |slot| ranges.partition_point(|range| range.0 <= K::of_slot(base, shift, slot)) as u32;
-        let mut slots: Vec<_> = (0..=count).map(|slot| range_at(slot).saturating_sub(1)).collect();
-        slots.push(ranges.len() as u32 - 1);
+        let slots = (0..=count).map(|slot| range_at(slot).saturating_sub(1)).collect();
+        let [below, above] = [ranges.first(), ranges.last()].map(|range| range.map_or(0, |range| range.1));
         let after = ranges.last().into_iter().flat_map(|last| std::iter::repeat_n((K::MOST, last.1), WINDOW));
         let ranges =
             ranges.iter().copied().chain(after).map(|(start, value)| Range { start, value }).collect();
-        RangeMap { ranges, slots: slots.into(), base, shift }
+        RangeMap { ranges, slots, base, shift, below, above }
     }
 
     /// The value of the range that the number belongs to.
     #[inline]
     pub fn get(&self, key: K) -> u32 {
-        let Some(slot) = self.slot(key) else { return self.ranges[0].value };
-        let (low, high) = (self.slots[slot] as usize, self.slots[slot + 1] as usize);
+        let Some(slot) = self.slot(key) else { return if key < self.base { self.below } else { self.above } };
+        let [low, high] = [self.slots[slot] as usize, self.slots[slot + 1] as usize];
         if low == high {
             return self.ranges[low].value;
         }
-        let window = &self.ranges[low + 1..low + 1 + WINDOW];
         // Starts behind the slot are above the number.
-        let within = window.iter().filter(|range| { range.start } <= key).count();
-        match within {
-            WINDOW => self.get_behind(low + WINDOW, high, key),
-            _ => self.ranges[low + within].value,
+        let (range, window) = (&self.ranges[low], &self.ranges[low + 1..low + 1 + WINDOW]);
+        if { window[WINDOW - 1].start } <= key {
+            return self.get_behind(low + WINDOW, high, key);
         }
+        let nearer =
+            |value, range: &Range<K>| select_unpredictable({ range.start } <= key, range.value, value);
+        window[..WINDOW - 1].iter().fold(range.value, nearer)
     }
 
     /// The same for a number that does not lie before the range `low`, nor behind the range `high`.
@@ -114,7 +120,7 @@ impl<K: RangeKey> RangeMap<K> {
 
     #[inline(always)]
     fn slot(&self, key: K) -> Option<usize> {
-        key.slot(self.base, self.shift, self.slots.len() - 2)
+        key.slot(self.base, self.shift, self.slots.len() - 1)
     }
 }
 

@@ -1,11 +1,10 @@
 //! Large tables, whose memory is requested for all packets of a burst before the first of them is looked up.
 
 use std::hint::black_box;
-use std::ops::BitXor;
 use std::sync::Arc;
 
 use crate::address_table::AddressTable;
-use crate::packet::Packet;
+use crate::packet::{Direction, Packet};
 use crate::rule::{AddressMatch, CompiledRule, RuleAction, Side, TableId, Test};
 
 /// A table with fewer entries is in the nearer caches.
@@ -53,22 +52,22 @@ impl TouchedTables {
     /// Reads what the packets' lookups most likely read. `has_state` says whether the packet at a place seems to belong to a state.
     #[inline]
     pub fn touch(&self, tables: &[Arc<AddressTable>], packets: &[Packet], has_state: impl Fn(usize) -> bool) {
-        if self.lookups.is_empty() {
+        // What leaves has been looked up as it came in, but for the little that the router itself sends.
+        if packets.first().is_none_or(|packet| packet.pass.direction == Direction::Out) {
             return;
         }
-        let places = (0..packets.len()).filter(|place| !self.are_behind_states || !has_state(*place));
-        black_box(places.fold(0, |all, place| all ^ self.touch_for(tables, &packets[place])));
-    }
-
-    fn touch_for(&self, tables: &[Arc<AddressTable>], packet: &Packet) -> u32 {
-        let touch = |(side, id): &(Side, TableId)| {
-            let address = match side {
+        for (side, id) in &self.lookups {
+            let table = &*tables[usize::from(id.0)];
+            let packets = packets.iter().enumerate();
+            let without = packets
+                .filter(|(place, _)| !self.are_behind_states || !has_state(*place))
+                .map(|(_, packet)| packet);
+            let addresses = without.map(|packet| match side {
                 Side::Source => packet.source,
                 Side::Destination => packet.destination,
-            };
-            tables[usize::from(id.0)].touch(address)
-        };
-        self.lookups.iter().map(touch).fold(0, u32::bitxor)
+            });
+            black_box(addresses.fold(0, |all, address| all ^ table.touch(address)));
+        }
     }
 }
 
