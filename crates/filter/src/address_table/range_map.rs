@@ -19,14 +19,14 @@ pub trait RangeKey: Copy + Ord + Default {
 }
 
 macro_rules! range_key {
-    ($type:ty) => {
+    ($type:ty, $steps:expr) => {
         impl RangeKey for $type {
             const MOST: Self = Self::MAX;
 
             #[inline(always)]
             fn slot(self, base: Self, shift: u32, count: usize) -> Option<usize> {
-                let steps = self.checked_sub(base)? >> shift;
-                (steps < count as $type).then_some(steps as usize)
+                let steps = $steps(self.checked_sub(base)?, shift);
+                (steps < count as u64).then_some(steps as usize)
             }
 
             fn bits_above(self, base: Self) -> u32 {
@@ -42,8 +42,12 @@ macro_rules! range_key {
     };
 }
 
-range_key!(u32);
-range_key!(u128);
+range_key!(u32, |distance: u32, shift| u64::from(distance >> shift));
+range_key!(u128, |distance: u128, shift: u32| match shift.checked_sub(64) {
+    // A shift of one half is several instructions shorter, and most tables need no other.
+    Some(rest) => ((distance >> 64) as u64) >> rest,
+    None => u64::try_from(distance >> shift).unwrap_or(u64::MAX),
+});
 
 /// The value of the range that a number belongs to.
 #[derive(Clone, Debug)]
@@ -107,6 +111,7 @@ impl<K: RangeKey> RangeMap<K> {
     }
 
     /// The same for a number that does not lie before the range `low`, nor behind the range `high`.
+    #[inline(never)]
     fn get_behind(&self, low: usize, high: usize, key: K) -> u32 {
         let rest = self.ranges.get(low + 1..=high).unwrap_or_default();
         self.ranges[low + rest.partition_point(|range| { range.start } <= key)].value
