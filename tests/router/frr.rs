@@ -1,4 +1,4 @@
-//! FRR in a node: zebra and ospfd, with their sockets and files in a folder that is removed with them.
+//! FRR in a node: zebra and a daemon of a routing protocol, with their sockets and files in a folder that is removed with them.
 
 use fullview_testnet::{Node, Program, eventually};
 use std::fs;
@@ -11,16 +11,17 @@ pub struct Frr {
 }
 
 impl Frr {
-    pub fn start(node: &Node, ospf: &str) -> Frr {
+    /// The protocol's daemon, such as `ospfd`, and its configuration.
+    pub fn start(node: &Node, daemon: &str, config: &str) -> Frr {
         let folder = tempfile::tempdir().unwrap();
         // The daemons run as a user of their own, who has to write here.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
         fs::write(folder.path().join("zebra.conf"), "hostname test\n").unwrap();
-        fs::write(folder.path().join("ospfd.conf"), ospf).unwrap();
+        fs::write(folder.path().join(format!("{daemon}.conf")), config).unwrap();
         let zebra = start(node, &folder, "zebra");
         assert!(eventually(|| folder.path().join("zserv.api").exists()), "{}", zebra.output());
-        let ospfd = start(node, &folder, "ospfd");
-        Frr { folder, _daemons: [zebra, ospfd] }
+        let protocol = start(node, &folder, daemon);
+        Frr { folder, _daemons: [zebra, protocol] }
     }
 
     pub fn ask(&self, question: &str) -> String {

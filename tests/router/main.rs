@@ -71,6 +71,8 @@ mod takeover;
 mod traffic;
 mod trouble;
 #[cfg(feature = "bpf")]
+mod tunnels;
+#[cfg(feature = "bpf")]
 mod twin;
 #[cfg(feature = "bpf")]
 mod vrrp;

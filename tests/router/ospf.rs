@@ -26,7 +26,7 @@ fn ospf(id: u8, interfaces: &[Interface<'_>]) -> String {
 
 fn router(node: &Node, id: u8, interfaces: &[Interface<'_>]) -> Frr {
     interfaces.iter().for_each(|(name, address, _)| drop(node.ip(&format!("addr add {address} dev {name}"))));
-    Frr::start(node, &ospf(id, interfaces))
+    Frr::start(node, "ospfd", &ospf(id, interfaces))
 }
 
 #[test]
