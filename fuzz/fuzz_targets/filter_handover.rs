@@ -8,7 +8,7 @@ use fullview_filter::address_table::AddressTable;
 use fullview_filter::handover::{StateImport, export};
 use fullview_filter::packet::{Direction, Packet, Pass};
 use fullview_filter::rule::{
-    CompiledRule, FlowMask, NamedTable, RuleAction, SourceLimits, StateOptions, TableId,
+    CompiledRule, FlowMask, NamedTable, RuleAction, SourceLimits, StateOptions, TableId, TableKind,
 };
 use fullview_filter::ruleset::{Language, RuleSet, RuleSetParts};
 use fullview_filter::state::{FilterWorker, WorkerLimits};
@@ -21,7 +21,13 @@ fn rules() -> RuleSet {
     let state = Some(StateOptions { source, ..StateOptions::default() });
     parts.rules = vec![CompiledRule { state, text: "pass".into(), ..CompiledRule::new(RuleAction::Pass) }];
     parts.tables = vec![Arc::new(AddressTable::new([]))];
-    let bad = NamedTable { name: "bad".into(), id: TableId(0), is_constant: false, is_given: false };
+    let bad = NamedTable {
+        name: "bad".into(),
+        id: TableId(0),
+        kind: TableKind::Addresses,
+        is_constant: false,
+        is_given: false,
+    };
     parts.named_tables = vec![bad];
     RuleSet::new(parts).unwrap()
 }

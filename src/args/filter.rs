@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use fullview_filter::address_table::TableEntry;
+use fullview_router::control::table_key::TableKey;
 use fullview_router::filter::FilterLanguage;
 
 use super::operations::{RouterArgs, StateChoice};
@@ -144,9 +145,9 @@ pub struct FilterExplainArgs {
 #[derive(Debug, Args)]
 #[command(
     after_help = "A change counts for flows that have no state yet. It lasts until the router ends, or until a reload of rules \
-that say which addresses the table has (docs/reference/filter.md). Entries are addresses and prefixes; with pf \
-`!` in front of one excepts it, with ipfw `=N` behind one is its value. All entries of a command are applied \
-at once, or none.
+that say which addresses the table has (docs/reference/filter.md). Entries are addresses and prefixes, or numbers in a \
+table of ipfw with `type number`; with pf `!` in front of one excepts it, with ipfw `=N` behind one is its \
+value. All entries of a command are applied at once, or none.
 
 Exit codes:
   0    done; of `test`: the table contains the address
@@ -178,10 +179,10 @@ pub struct FilterTableArgs {
 pub enum FilterTableCommand {
     /// List the entries
     Show,
-    /// Say whether the table contains an address
+    /// Say whether the table contains an address, or a number
     Test {
         #[arg(value_name = "ADDRESS")]
-        address: IpAddr,
+        address: TableKey,
     },
     /// Add entries
     Add(TableEntries),
@@ -194,7 +195,7 @@ pub enum FilterTableCommand {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub struct TableEntries {
-    /// Addresses and prefixes
+    /// Addresses and prefixes, or numbers
     #[arg(value_name = "ADDRESS")]
     pub entries: Vec<TableEntry>,
     /// Also those in this file, between blanks; `#` and `;` begin comments

@@ -13,7 +13,7 @@ use fullview_filter::address::Address;
 use fullview_filter::address_table::{AddressTable, TableEntry};
 use fullview_filter::handover::{StateImport, export};
 use fullview_filter::packet::{Direction, Packet, Pass};
-use fullview_filter::rule::{CompiledRule, NamedTable, RuleAction, StateOptions, TableId};
+use fullview_filter::rule::{CompiledRule, NamedTable, RuleAction, StateOptions, TableId, TableKind};
 use fullview_filter::ruleset::{Language, RuleSet, RuleSetParts};
 use fullview_filter::state::{FilterWorker, WorkerLimits};
 
@@ -94,7 +94,13 @@ fn rules(addresses: u32) -> RuleSet {
     let mut parts = RuleSetParts::new(Language::Pf);
     let entry = |number: u32| TableEntry::new(Address::inet(0x0b00_0000 | number.wrapping_mul(163)), 32);
     parts.tables = vec![Arc::new(AddressTable::new((0..addresses).map(entry)))];
-    let named = NamedTable { name: "open".into(), id: TableId(0), is_constant: false, is_given: false };
+    let named = NamedTable {
+        name: "open".into(),
+        id: TableId(0),
+        kind: TableKind::Addresses,
+        is_constant: false,
+        is_given: false,
+    };
     parts.named_tables = vec![named];
     let state = Some(StateOptions::default());
     parts.rules = vec![CompiledRule { state, ..CompiledRule::new(RuleAction::Pass) }];

@@ -29,6 +29,9 @@ pub struct Address(pub u128);
 /// The bits above an IPv4 address.
 const MAPPED: u128 = 0xffff << 32;
 
+/// The bits above a number.
+const NUMBERS: u128 = u128::MAX << 32;
+
 impl Address {
     /// The bits in front of an IPv4 prefix.
     pub const MAPPED_BITS: u8 = 96;
@@ -37,6 +40,13 @@ impl Address {
     #[inline]
     pub const fn family(self) -> Family {
         if self.0 >> 32 == 0xffff { Family::Inet } else { Family::Inet6 }
+    }
+
+    /// A number in a table of numbers. It is none of the addresses that hosts have: those above it are multicast of a reserved scope
+    /// (RFC 7346, section 2).
+    #[inline]
+    pub const fn number(number: u32) -> Self {
+        Address(NUMBERS | number as u128)
     }
 
     /// The IPv4 address of these bits.

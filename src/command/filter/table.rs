@@ -1,7 +1,6 @@
 //! `fullview filter table`: the tables of a running router's filter.
 
 use std::io::Write;
-use std::net::IpAddr;
 
 use fullview_filter::address_table::TableEntry;
 use fullview_router::control::client::Client;
@@ -9,6 +8,7 @@ use fullview_router::control::filter::{
     MAX_LIMIT, TableAction, TableAnswer, TableChange, TableChanged, TablePage, TableQuery, TableTest,
 };
 use fullview_router::control::request::Request;
+use fullview_router::control::table_key::TableKey;
 use fullview_router::error::{BadInput, message};
 use serde_json::json;
 
@@ -66,7 +66,7 @@ fn show(client: &mut Client, name: &str, as_json: bool) -> anyhow::Result<Exit> 
 }
 
 /// Exit code 1 says that the address is not in the table, so that errors have another one.
-fn test(router: &RouterArgs, name: &str, address: IpAddr, as_json: bool) -> anyhow::Result<Exit> {
+fn test(router: &RouterArgs, name: &str, address: TableKey, as_json: bool) -> anyhow::Result<Exit> {
     let query = Request::FilterTableTest(TableTest { name: name.to_owned(), address });
     let answer = connect(router).and_then(|mut client| Ok(client.ask(&query)?));
     let answer: TableAnswer = answer.map_err(|error| BadInput(message(error.as_ref())))?;

@@ -111,6 +111,29 @@ fn a_reload_keeps_the_tables_that_the_rules_leave_open() {
 }
 
 #[test]
+fn tables_of_ipfw_have_numbers() {
+    if !may_run_standalone() {
+        return;
+    }
+    let rules = "table open create type number\nadd allow udp from any to any lookup dst-port open\n\
+                 add deny ip from any to any\n";
+    let lab = filtered("ipfw", rules);
+    let [left, right] = [(&lab.left, "10.0.1.2:5000"), (&lab.right, "10.0.2.2:4000")]
+        .map(|(host, address)| socket(host, address));
+    let passes = || passes(&left, &right);
+    assert!(!passes());
+    says(&lab, "open add 53 4000=7", 0, "2 of 2 added");
+    assert!(eventually(passes), "{}", lab.show("filter"));
+    says(&lab, "open test 4000", 0, "4000 is in table <open>, by 4000=7");
+    says(&lab, "open test 10.0.2.2", 1, "is not in table <open>");
+    says(&lab, "open add 10.0.2.2", 1, "the table has numbers, not addresses");
+    says(&lab, "open delete 4000", 0, "1 of 1 deleted; it has 1");
+    assert!(!passes());
+    says(&lab, "open show", 0, "53\n");
+    lab.end();
+}
+
+#[test]
 fn tables_of_ipfw_have_values() {
     if !may_run_standalone() {
         return;
@@ -125,6 +148,7 @@ fn tables_of_ipfw_have_values() {
     says(&lab, "ports delete 10.0.2.2", 0, "1 of 1 deleted; it has 1");
     assert!(!passes());
     says(&lab, "ports add !10.0.2.2", 1, "tables of ipfw have no exceptions");
+    says(&lab, "ports add 80", 1, "the table has addresses, not numbers");
     says(&lab, "ports show", 0, "10.0.2.0/24=6\n");
     lab.end();
 }

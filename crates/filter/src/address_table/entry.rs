@@ -23,6 +23,12 @@ impl TableEntry {
         TableEntry { address: self.ends().0, ..self }
     }
 
+    /// The number that it is an entry for, in a table of numbers.
+    pub fn number(&self) -> Option<u32> {
+        let number = self.address.0 as u32;
+        (self.length == 128 && self.address == Address::number(number)).then_some(number)
+    }
+
     /// The first and the last address.
     pub fn ends(&self) -> (Address, Address) {
         let width = self.address.family().bits();

@@ -1,4 +1,5 @@
-//! Entries of tables as operators write them: `192.0.2.0/24`, `!192.0.2.7` (pf), `192.0.2.0/24=5` (ipfw, with a value).
+//! Entries of tables as operators write them: `192.0.2.0/24`, `!192.0.2.7` (pf), `192.0.2.0/24=5` (ipfw, with a value), and `80`
+//! in a table of numbers.
 
 use std::fmt::{self, Display};
 use std::net::IpAddr;
@@ -10,8 +11,8 @@ use crate::address::Address;
 /// Text that is no entry of a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{word}' is no address and no prefix: write one as in 192.0.2.1, 192.0.2.0/24 or 2001:db8::/32, an IPv4 address not as \
-     IPv6 maps it"
+    "'{word}' is no address, no prefix and no number: write one as in 192.0.2.1, 192.0.2.0/24 or 2001:db8::/32, an IPv4 address \
+     not as IPv6 maps it, or for a table of numbers one as in 80"
 )]
 pub struct TableEntryError {
     word: String,
@@ -26,17 +27,20 @@ impl FromStr for TableEntry {
         let (rest, negated) = text.strip_prefix('!').map_or((text, false), |rest| (rest, true));
         let (prefix, value) =
             rest.split_once('=').map_or((rest, None), |(prefix, value)| (prefix, Some(value)));
+        if let Some(key) = number(prefix) {
+            let value = value.map_or(Some(0), number).ok_or_else(refused)?;
+            return Ok(TableEntry { negated, value, ..TableEntry::new(Address::number(key), 128) });
+        }
         let (address, length) =
             prefix.split_once('/').map_or((prefix, None), |(address, length)| (address, Some(length)));
         let address: IpAddr = address.parse().map_err(|_| refused())?;
-        if address.to_canonical() != address {
-            return Err(refused());
-        }
         let longest = if address.is_ipv4() { 32 } else { 128 };
         let length = length.map_or(Some(longest), number).filter(|length| *length <= longest);
         let (length, value) =
             (length.ok_or_else(refused)?, value.map_or(Some(0), number).ok_or_else(refused)?);
-        Ok(TableEntry { negated, value, ..TableEntry::new(address.into(), length) }.masked())
+        let entry = TableEntry { negated, value, ..TableEntry::new(address.into(), length) }.masked();
+        let is_other = address.to_canonical() != address || entry.number().is_some();
+        if is_other { Err(refused()) } else { Ok(entry) }
     }
 }
 
@@ -48,7 +52,10 @@ fn number<T: FromStr>(text: &str) -> Option<T> {
 impl Display for TableEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.negated { "!" } else { "" })?;
-        Address::fmt(&self.address, f)?;
+        match self.number() {
+            Some(number) => write!(f, "{number}")?,
+            None => Address::fmt(&self.address, f)?,
+        }
         if self.length < self.address.family().bits() {
             write!(f, "/{}", self.length)?;
         }
@@ -69,6 +76,8 @@ mod tests {
             ("0.0.0.0/0", "0.0.0.0/0"),
             ("192.0.2.0/24=5", "192.0.2.0/24=5"),
             ("::/0", "::/0"),
+            ("80", "80"),
+            ("4294967295=7", "4294967295=7"),
         ] {
             assert_eq!(text.parse::<TableEntry>().unwrap().to_string(), written);
         }
@@ -84,6 +93,10 @@ mod tests {
             "192.0.2.1/+8",
             "::ffff:1.2.3.4",
             "!::ffff:0:0/96",
+            "4294967296",
+            "80/32",
+            "+80",
+            "ffff:ffff:ffff:ffff:ffff:ffff:0:50",
         ] {
             let error = text.parse::<TableEntry>().unwrap_err().to_string();
             assert!(error.contains(&format!("'{text}'")) && error.contains("write one as in"), "{error}");

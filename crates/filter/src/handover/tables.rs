@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::address::Address;
 use crate::address_table::{AddressTable, TableEntry};
 use crate::fields::{Fields, PutFields};
-use crate::rule::TableId;
+use crate::rule::{TableId, TableKind};
 use crate::ruleset::RuleSet;
 
 /// The bytes of an entry.
@@ -37,9 +37,9 @@ pub(super) struct ImportedTables<'a> {
 }
 
 struct ImportedTable {
-    /// The table here that the addresses are for. Those of other tables are dropped as they come, as are those of a process
-    /// whose rules are of the other language and which has addresses that this one cannot.
-    id: Option<TableId>,
+    /// The table here that the entries are for, and what it may have. Those of other tables are dropped as they come, as are all of
+    /// one with entries that this one cannot have, by its kind or by the language of the rules.
+    of: Option<(TableId, TableKind)>,
     entries: Vec<TableEntry>,
     /// How many entries must come yet.
     left: u32,
@@ -55,7 +55,7 @@ impl<'a> ImportedTables<'a> {
         let left = fields.u32()?;
         // As after a reload, a table has what the text of the rules says about it.
         let open = self.set.table(fields.text()?).filter(|table| !table.is_given);
-        let table = ImportedTable { id: open.map(|table| table.id), entries: Vec::new(), left };
+        let table = ImportedTable { of: open.map(|table| (table.id, table.kind)), entries: Vec::new(), left };
         let may_come = left <= MOST_ENTRIES && self.tables.len() < MOST_TABLES;
         may_come.then(|| self.tables.push(table))
     }
@@ -66,10 +66,10 @@ impl<'a> ImportedTables<'a> {
         while !fields.is_empty() {
             let entry = read_entry(&mut fields)?;
             table.left = table.left.checked_sub(1)?;
-            if !self.set.language().has(&entry) {
-                *table = ImportedTable { id: None, entries: Vec::new(), ..*table };
+            if !self.set.language().has(&entry) || table.of.is_some_and(|(_, kind)| !kind.has(&entry)) {
+                *table = ImportedTable { of: None, entries: Vec::new(), ..*table };
             }
-            if table.id.is_some() {
+            if table.of.is_some() {
                 table.entries.push(entry);
             }
         }
@@ -84,6 +84,6 @@ impl<'a> ImportedTables<'a> {
     /// The tables that came whole, for those of this process.
     pub fn finish(self) -> Vec<(TableId, Arc<AddressTable>)> {
         let whole = self.tables.into_iter().filter(|table| table.left == 0);
-        whole.filter_map(|table| Some((table.id?, Arc::new(AddressTable::new(table.entries))))).collect()
+        whole.filter_map(|table| Some((table.of?.0, Arc::new(AddressTable::new(table.entries))))).collect()
     }
 }

@@ -1,6 +1,6 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::rule::Side;
+use crate::rule::{Side, TableKind};
 
 /// A rule as it was written.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,8 +125,30 @@ pub enum IpfwOption {
     DestinationPort(IpfwPorts),
     /// Ranges of tags, of which the packet has one.
     Tagged(IpfwPorts),
-    /// `lookup`: the address that is searched for, and the name of the table.
-    Lookup(Side, String),
+    /// `lookup`: what is looked up, and the name of the table.
+    Lookup(IpfwKey, String),
+}
+
+/// What the option `lookup` looks up, with the bits that count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpfwKey {
+    Ip(Side),
+    Ip4(Side, Ipv4Addr),
+    Ip6(Side, Ipv6Addr),
+    Port(Side, u32),
+    Dscp(u32),
+    /// The number of the rule itself.
+    RuleNumber(u32),
+}
+
+impl IpfwKey {
+    /// What a table has in which it may be found.
+    pub fn kind(self) -> TableKind {
+        match self {
+            IpfwKey::Ip(_) | IpfwKey::Ip4(..) | IpfwKey::Ip6(..) => TableKind::Addresses,
+            IpfwKey::Port(..) | IpfwKey::Dscp(_) | IpfwKey::RuleNumber(_) => TableKind::Numbers,
+        }
+    }
 }
 
 /// How a rule keeps states.
@@ -168,8 +190,8 @@ impl IpfwRule {
         })
     }
 
-    /// The names of its tables.
-    pub(super) fn tables(&self) -> impl Iterator<Item = &str> {
+    /// The names of its tables, and what they have to have.
+    pub(super) fn tables(&self) -> impl Iterator<Item = (&str, TableKind)> {
         let ends = self.body.source.iter().chain(&self.body.destination).flat_map(|term| &term.value);
         let options = || self.body.options.iter().flatten().map(|term| &term.value);
         let lists = options().flat_map(|option| match option {
@@ -177,11 +199,11 @@ impl IpfwRule {
             _ => &[],
         });
         let in_lists = ends.chain(lists).filter_map(|address| match address {
-            IpfwAddress::Table(name, _) => Some(name.as_str()),
+            IpfwAddress::Table(name, _) => Some((name.as_str(), TableKind::Addresses)),
             _ => None,
         });
         let looked_up = options().filter_map(|option| match option {
-            IpfwOption::Lookup(_, name) => Some(name.as_str()),
+            IpfwOption::Lookup(key, name) => Some((name.as_str(), key.kind())),
             _ => None,
         });
         in_lists.chain(looked_up)

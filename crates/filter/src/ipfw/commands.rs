@@ -1,12 +1,12 @@
 //! The commands of a script, and what they change.
 
-use super::addresses::{prefix, table_value};
 use super::ast::IpfwRule;
-use super::config::{IpfwConfig, IpfwTable};
+use super::config::IpfwConfig;
 use super::error::IpfwError;
 use super::nat;
 use super::rule::{DEFAULT_RULE, rule};
 use super::script;
+use super::tables;
 use super::tags::MOST_TAGS;
 use super::words::{Parsed, Words};
 
@@ -30,12 +30,12 @@ impl IpfwConfig {
             "add" => self.add(rule(words)?, words),
             "flush" => {
                 self.rules.retain(|rule| rule.set == DEFAULT_SET);
-                done(words)
+                words.end()
             }
             "zero" | "resetlog" => Ok(()),
             "delete" => self.delete(words),
             "set" => self.set(words),
-            "table" => self.table(words),
+            "table" => tables::command(self, words),
             "nat" => self.nat(words),
             other => Err(words.error(format!(
                 "`{other}` is not supported in a script; add, delete, flush, set, table, nat and zero are"
@@ -49,6 +49,7 @@ impl IpfwConfig {
             return Err(words
                 .error(format!("rules set and ask about more than {MOST_TAGS} different tags; use fewer")));
         }
+        tables::claim_tables(self, &rule, words)?;
         if rule.number == 0 {
             let last = self.rules.last().map_or(0, |rule| rule.number);
             rule.number = last.saturating_add(STEP).min(DEFAULT_RULE - 1);
@@ -62,7 +63,7 @@ impl IpfwConfig {
         if words.take("set") {
             let set = words.number("a set", 31)? as u8;
             self.rules.retain(|rule| rule.set != set);
-            return done(words);
+            return words.end();
         }
         while !words.is_done() {
             let number = words.number("a rule's number", u32::from(DEFAULT_RULE))? as u16;
@@ -88,7 +89,7 @@ impl IpfwConfig {
                         set
                     }
                 });
-                done(words)
+                words.end()
             }
             "move" => self.move_set(words),
             first @ ("disable" | "enable") => self.switch_sets(first == "disable", words),
@@ -127,7 +128,7 @@ impl IpfwConfig {
             let to = set_number(words)?;
             self.renumber_sets(|set| if set == from { to } else { set });
         }
-        done(words)
+        words.end()
     }
 
     fn renumber_sets(&mut self, new: impl Fn(u8) -> u8) {
@@ -142,82 +143,9 @@ impl IpfwConfig {
         self.nats.insert(number, instance);
         Ok(())
     }
-
-    fn table(&mut self, words: &mut Words<'_>) -> Parsed<()> {
-        let name = words.need("the name of a table")?;
-        match words.need("create, add, delete, flush or destroy")? {
-            "create" => self.create_table(name, words),
-            "destroy" => {
-                self.tables.remove(name);
-                done(words)
-            }
-            "flush" => {
-                self.tables.entry(name.to_owned()).or_default().entries.clear();
-                done(words)
-            }
-            "add" => add_entries(self.tables.entry(name.to_owned()).or_default(), words),
-            "delete" => delete_entries(self.tables.entry(name.to_owned()).or_default(), words),
-            other => Err(words
-                .error(format!("`{other}` is not supported; create, add, delete, flush and destroy are"))),
-        }
-    }
-
-    fn create_table(&mut self, name: &str, words: &mut Words<'_>) -> Parsed<()> {
-        while let Some(word) = words.next() {
-            let value = words.need("a value")?;
-            let known = matches!((word, value), ("type", "addr") | ("valtype", "legacy" | "skipto" | "ipv4"));
-            if !known && !matches!(word, "algo" | "limit") {
-                return Err(words
-                    .error(format!("`{word} {value}` is not supported; tables hold addresses (type addr)")));
-            }
-        }
-        self.tables.entry(name.to_owned()).or_default();
-        Ok(())
-    }
 }
 
 fn set_number(words: &mut Words<'_>) -> Parsed<u8> {
     // Set 31 holds the default rule, and cannot be switched off or moved.
     words.number("a set", u32::from(DEFAULT_SET) - 1).map(|set| set as u8)
-}
-
-fn done(words: &Words<'_>) -> Parsed<()> {
-    if words.is_done() { Ok(()) } else { Err(words.error_here("the command must end here; remove the rest")) }
-}
-
-fn add_entries(table: &mut IpfwTable, words: &mut Words<'_>) -> Parsed<()> {
-    while !words.is_done() {
-        let key = entry(words)?;
-        let value = words.peek().and_then(table_value);
-        // A value looks like an address: it is one only if it follows a key.
-        let is_value = value.is_some() && words.peek().is_some_and(|word| !word.contains(['/', ':']));
-        let value = if is_value { words.next().and(value) } else { None };
-        table.entries.insert(key, value.unwrap_or(0));
-    }
-    Ok(())
-}
-
-fn delete_entries(table: &mut IpfwTable, words: &mut Words<'_>) -> Parsed<()> {
-    while !words.is_done() {
-        let key = entry(words)?;
-        if table.entries.remove(&key).is_none() {
-            return Err(words.error("the table has no such entry"));
-        }
-    }
-    Ok(())
-}
-
-/// A prefix, with the bits behind its length cleared.
-fn entry(words: &mut Words<'_>) -> Parsed<(std::net::IpAddr, u8)> {
-    let word = words.need("a prefix")?;
-    let read = prefix(word, 32).or_else(|| prefix(word, 128));
-    // A table has IPv4's addresses where IPv6 maps them.
-    let read = read.filter(|(address, _)| address.to_canonical() == *address);
-    let (address, length) = read.ok_or_else(|| {
-        words.error(format!(
-            "`{word}` is no prefix; write 192.0.2.0/24 or 2001:db8::/32, an IPv4 address not as IPv6 maps it"
-        ))
-    })?;
-    let entry = crate::address_table::TableEntry::new(address.into(), length);
-    Ok((entry.ends().0.into(), length))
 }

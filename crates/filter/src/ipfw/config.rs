@@ -3,6 +3,7 @@ use std::net::IpAddr;
 
 use super::ast::IpfwRule;
 use super::tags::UsedTags;
+use crate::rule::TableKind;
 
 /// What the commands of a script have configured.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,9 +16,12 @@ pub struct IpfwConfig {
     pub disabled_sets: u32,
     /// Those of all rules that were added.
     pub(super) tags: UsedTags,
+    /// Those of all tables that were created, and of those that rules named first.
+    pub(super) table_kinds: BTreeMap<String, TableKind>,
 }
 
-/// A table: prefixes, with the lengths counted in their own families, and their values.
+/// A table: prefixes, with the lengths counted in their own families, and their values. A number is an address of 128 bits
+/// ([`Address::number`](crate::address::Address::number)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IpfwTable {
     pub entries: BTreeMap<(IpAddr, u8), u32>,

@@ -40,6 +40,7 @@ impl IpfwConfig {
         let named = |(name, id): (&&str, &TableId)| NamedTable {
             name: (*name).to_owned(),
             id: *id,
+            kind: self.table_kinds.get(*name).copied().unwrap_or_default(),
             is_constant: false,
             is_given: self.tables.contains_key(*name),
         };
@@ -64,7 +65,7 @@ impl IpfwConfig {
     fn table_ids(&self) -> BTreeMap<&str, TableId> {
         let own = self.tables.keys().map(String::as_str);
         let mut named: Vec<_> = own.collect();
-        for name in self.rules.iter().flat_map(IpfwRule::tables) {
+        for (name, _) in self.rules.iter().flat_map(IpfwRule::tables) {
             if !named.contains(&name) {
                 named.push(name);
             }
@@ -167,7 +168,7 @@ impl Lowering<'_> {
     }
 
     fn clauses(&self, rule: &IpfwRule) -> Vec<Clause> {
-        let blocks = or_blocks(&rule.body, &self.names);
+        let blocks = or_blocks(rule, &self.names);
         let mut clauses: Vec<_> = blocks.iter().flat_map(|block| any_of(block)).collect();
         let share = rule.probability.map(|share| (share * 4_294_967_295.0) as u32);
         clauses.extend(

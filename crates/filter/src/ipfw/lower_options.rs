@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::ast::{IpfwAddress, IpfwBody, IpfwInterface, IpfwOption, IpfwPorts, IpfwProtocol, IpfwTerm};
+use super::ast::{
+    IpfwAddress, IpfwInterface, IpfwKey, IpfwOption, IpfwPorts, IpfwProtocol, IpfwRule, IpfwTerm,
+};
 use crate::address::{Address, Family};
 use crate::interfaces::Interfaces;
 use crate::packet::Direction;
@@ -38,7 +40,8 @@ impl Group {
 pub(super) type Lists = Vec<Vec<Literal>>;
 
 /// The or-blocks of a rule: a block holds if all of any of its lists do, where of each list any literal suffices.
-pub(super) fn or_blocks(body: &IpfwBody, names: &RuleNames<'_>) -> Vec<Vec<Lists>> {
+pub(super) fn or_blocks(rule: &IpfwRule, names: &RuleNames<'_>) -> Vec<Vec<Lists>> {
+    let body = &rule.body;
     let mut blocks = vec![
         block(&body.protocols, protocol),
         block(&body.source, |list| addresses(list, Side::Source, names)),
@@ -46,7 +49,7 @@ pub(super) fn or_blocks(body: &IpfwBody, names: &RuleNames<'_>) -> Vec<Vec<Lists
         block(&body.destination, |list| addresses(list, Side::Destination, names)),
         block(&body.destination_ports, destination_ports),
     ];
-    blocks.extend(body.options.iter().map(|terms| block(terms, |term| option(term, names))));
+    blocks.extend(body.options.iter().map(|terms| block(terms, |term| option(term, rule.number, names))));
     blocks.into_iter().flatten().collect()
 }
 
@@ -156,7 +159,7 @@ fn port_ranges(ports: &IpfwPorts) -> impl Iterator<Item = PortRange> {
     ports.iter().map(|(first, last)| PortRange { first: *first, last: *last })
 }
 
-pub(super) fn option(option: &IpfwOption, names: &RuleNames<'_>) -> Group {
+fn option(option: &IpfwOption, rule: u16, names: &RuleNames<'_>) -> Group {
     let one = |test| Group::any(vec![test]);
     match option {
         IpfwOption::In => one(Test::Direction(Direction::In)),
@@ -171,11 +174,14 @@ pub(super) fn option(option: &IpfwOption, names: &RuleNames<'_>) -> Group {
         IpfwOption::SourcePort(ports) => source_ports(ports),
         IpfwOption::DestinationPort(ports) => destination_ports(ports),
         IpfwOption::Tagged(tags) => one(Test::TagBits(tag_bits(tags, names))),
-        IpfwOption::Lookup(side, table) => {
-            addresses(&[IpfwAddress::Table(table.clone(), None)], *side, names)
-        }
+        IpfwOption::Lookup(key, table) => lookup(*key, table, rule, names),
         other => header_option(other),
     }
+}
+
+fn lookup(key: IpfwKey, table: &str, rule: u16, names: &RuleNames<'_>) -> Group {
+    let test = |id: &TableId| key.test(rule, *id);
+    Group::any(names.tables.get(table).map(test).into_iter().collect())
 }
 
 /// The bits of these tags. Tags that no rule sets have none.

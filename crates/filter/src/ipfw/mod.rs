@@ -11,6 +11,7 @@ mod commands;
 mod config;
 mod error;
 pub mod first_rule;
+mod lookup;
 mod lower;
 mod lower_nat;
 mod lower_options;
@@ -21,11 +22,12 @@ mod print;
 mod rule;
 mod rule_size;
 mod script;
+mod tables;
 mod tags;
 mod words;
 
 pub use ast::{
-    IpfwAction, IpfwAddress, IpfwBody, IpfwInterface, IpfwKeep, IpfwOption, IpfwPorts, IpfwProtocol,
+    IpfwAction, IpfwAddress, IpfwBody, IpfwInterface, IpfwKeep, IpfwKey, IpfwOption, IpfwPorts, IpfwProtocol,
     IpfwReject, IpfwRule, IpfwTerm,
 };
 pub use config::{IpfwConfig, IpfwTable, NatInstance, NatRedirect};

@@ -3,8 +3,8 @@
 use super::addresses::{known_protocol, list, plain_numbers, ports, protocol};
 use super::ast::{IpfwInterface, IpfwOption, IpfwPorts};
 use super::codes;
+use super::lookup::key;
 use super::words::{Parsed, Words};
-use crate::rule::Side;
 
 const SUPPORTED: &str = "in, out, via, recv, xmit, setup, established, tcpflags, tcpseq, tcpack, tcpwin, icmptypes, \
                          icmp6types, frag, iptos, dscp, ipprecedence, ipttl, iplen, ipversion, proto, src-ip, dst-ip, \
@@ -26,7 +26,7 @@ pub(super) fn option(words: &mut Words<'_>) -> Parsed<IpfwOption> {
         "dst-port" => IpfwOption::DestinationPort(ports(words)?),
         "proto" => IpfwOption::Protocol(protocol(words)?),
         "tagged" => IpfwOption::Tagged(tags(words)?),
-        "lookup" => IpfwOption::Lookup(side(words)?, words.need("the name of a table")?.to_owned()),
+        "lookup" => IpfwOption::Lookup(key(words)?, words.need("the name of a table")?.to_owned()),
         _ => return transport(words, word),
     })
 }
@@ -66,17 +66,6 @@ fn header(words: &mut Words<'_>, word: &str) -> Parsed<IpfwOption> {
         }
         _ => return Err(words.error(format!("`{word}` is not supported; options are {SUPPORTED}"))),
     })
-}
-
-fn side(words: &mut Words<'_>) -> Parsed<Side> {
-    match words.need("src-ip or dst-ip")? {
-        "src-ip" => Ok(Side::Source),
-        "dst-ip" => Ok(Side::Destination),
-        other => {
-            Err(words
-                .error(format!("`lookup {other}` is not supported; tables have addresses: src-ip, dst-ip")))
-        }
-    }
 }
 
 /// A tag, which is never zero.

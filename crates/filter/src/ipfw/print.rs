@@ -10,7 +10,6 @@ use super::ast::{
 };
 use super::codes;
 use super::config::{IpfwConfig, NatRedirect};
-use crate::rule::Side;
 
 impl Display for IpfwConfig {
     /// The rules of all enabled sets, and the default rule.
@@ -188,8 +187,7 @@ impl Display for IpfwOption {
             IpfwOption::DestinationPort(ports) => write!(f, "dst-port {}", ranges(ports)),
             IpfwOption::Protocol(protocol) => write!(f, "proto {protocol}"),
             IpfwOption::Tagged(tags) => write!(f, "tagged {}", ranges(tags)),
-            IpfwOption::Lookup(Side::Source, table) => write!(f, "lookup src-ip {table}"),
-            IpfwOption::Lookup(Side::Destination, table) => write!(f, "lookup dst-ip {table}"),
+            IpfwOption::Lookup(key, table) => write!(f, "lookup {key} {table}"),
             other => header_option(f, other),
         }
     }

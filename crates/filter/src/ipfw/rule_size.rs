@@ -12,9 +12,10 @@ pub(super) const MOST_TESTS: usize = 16_384;
 
 /// Whether the rule is within the bound, whatever interfaces there are: those that it names are taken for different ones.
 pub(super) fn is_bounded(rule: &IpfwRule) -> bool {
-    let (interfaces, tables) = (named_interfaces(rule), rule.tables().zip((0..).map(TableId)).collect());
+    let (interfaces, tables) =
+        (named_interfaces(rule), rule.tables().map(|(name, _)| name).zip((0..).map(TableId)).collect());
     let names = RuleNames { interfaces: &interfaces, tables, tags: BTreeMap::new() };
-    let blocks = or_blocks(&rule.body, &names);
+    let blocks = or_blocks(rule, &names);
     blocks.iter().map(|block| tests(block)).try_fold(0, |sum, tests| bounded(sum + tests?)).is_some()
 }
 

@@ -70,6 +70,15 @@ impl<'a> Words<'a> {
         self.at == self.words.len()
     }
 
+    /// The command must end here.
+    pub fn end(&self) -> Parsed<()> {
+        if self.is_done() {
+            Ok(())
+        } else {
+            Err(self.error_here("the command must end here; remove the rest"))
+        }
+    }
+
     /// An error about the word that was read last.
     pub fn error(&self, message: impl Into<String>) -> IpfwError {
         self.error_at(self.at.saturating_sub(1), message.into())

@@ -1,4 +1,5 @@
-use super::ranges::{AddressMatch, ByteSet, InterfaceSet, PortRange};
+use super::lookup_key::LookupKey;
+use super::ranges::{AddressMatch, ByteSet, InterfaceSet, PortRange, TableId};
 use crate::address::Family;
 use crate::packet::Direction;
 
@@ -44,6 +45,8 @@ pub enum Test {
     Destination(AddressMatch),
     SourcePort(PortRange),
     DestinationPort(PortRange),
+    /// The table contains what is looked up.
+    Lookup(LookupKey, TableId),
     /// A TCP segment with exactly the flags `set` among those in `mask`.
     TcpFlags {
         set: u8,

@@ -8,6 +8,17 @@ pub enum Side {
     Destination,
 }
 
+impl Side {
+    /// The one of the two that belongs to this end: the source's, or the destination's.
+    #[inline]
+    pub fn of<T>(self, (source, destination): (T, T)) -> T {
+        match self {
+            Side::Source => source,
+            Side::Destination => destination,
+        }
+    }
+}
+
 /// How one end of a flow gets another address and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Translation {

@@ -5,7 +5,7 @@ use super::matching::{Surroundings, mismatch};
 use super::parts::{Language, RuleSet};
 use super::translate::{self, side_of};
 use crate::packet::Packet;
-use crate::rule::{Clause, CompiledRule, RuleAction, Test};
+use crate::rule::{Clause, CompiledRule, LookupKey, RuleAction, Side, Test};
 use crate::state::{FilterWorker, FlowKey};
 
 /// A filter rule that was tried.
@@ -98,6 +98,12 @@ fn word(test: &Test) -> &'static str {
         Test::Destination(_) => "the destination address",
         Test::SourcePort(_) => "the source port",
         Test::DestinationPort(_) => "the destination port",
+        Test::Lookup(LookupKey::Address(Side::Source, ..), _) => "the source address",
+        Test::Lookup(LookupKey::Address(..), _) => "the destination address",
+        Test::Lookup(LookupKey::Port(Side::Source, _), _) => "the source port",
+        Test::Lookup(LookupKey::Port(..), _) => "the destination port",
+        Test::Lookup(LookupKey::Dscp(_), _) => "the type of service",
+        Test::Lookup(LookupKey::Number(_), _) => "the number of the rule",
         Test::TcpFlags { .. } | Test::TcpAnyFlag(_) => "the TCP flags",
         Test::TcpWindow(..) => "the TCP window",
         Test::TcpSeq(_) | Test::TcpAck(_) => "the TCP sequence numbers",

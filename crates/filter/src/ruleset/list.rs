@@ -3,7 +3,7 @@ use crate::classify::{Classifier, Walk};
 use crate::packet::Packet;
 use crate::packet::protocol::TCP;
 use crate::packet::protocol::tcp::PUSH;
-use crate::rule::{CompiledRule, RuleAction, Test};
+use crate::rule::{CompiledRule, LookupKey, RuleAction, Test};
 
 /// So many rules are tried one after the other faster than they are classified.
 const FEW: usize = 8;
@@ -92,6 +92,7 @@ fn is_of_packet(test: &Test) -> bool {
         Test::Direction(_) | Test::Interface(_) | Test::ReceivedOn(_) => false,
         Test::Family(_) | Test::Protocol(_) | Test::Source(_) | Test::Destination(_) => false,
         Test::SourcePort(_) | Test::DestinationPort(_) => false,
+        Test::Lookup(key, _) => matches!(key, LookupKey::Dscp(_)),
         Test::TcpFlags { .. } | Test::TcpAnyFlag(_) | Test::TcpWindow(..) => false,
         Test::TcpSeq(_) | Test::TcpAck(_) | Test::IcmpType(_) | Test::IcmpCode(_) => false,
         Test::Fragment(_) | Test::Options | Test::Tagged(_) | Test::TagBits(_) => false,

@@ -46,6 +46,9 @@ fn passes(test: &Test, index: usize, packet: &Packet, around: &Surroundings<'_>)
         Test::Destination(addresses) => has(addresses, packet.destination, around.tables),
         Test::SourcePort(ports) => has_port(packet, *ports, packet.source_port),
         Test::DestinationPort(ports) => has_port(packet, *ports, packet.destination_port),
+        Test::Lookup(key, id) => {
+            key.of(packet).is_some_and(|key| has(&AddressMatch::Table(*id), key, around.tables))
+        }
         Test::Tos { value, mask } => packet.tos & mask == *value,
         Test::Ttl(first, last) => (*first..=*last).contains(&packet.ttl),
         Test::Length(first, last) => (*first..=*last).contains(&packet.length),

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::list::RuleList;
 use super::successors::{FormerRule, successors};
-use super::touched_tables::{TouchedTables, lookup};
+use super::touched_tables::{TouchedTables, table_of};
 use crate::address_table::{AddressTable, TableEntry};
 use crate::rule::{
     Clause, CompiledRule, FragmentTest, InterfaceSet, NamedTable, RuleAction, SourceLimits, StateOptions,
@@ -73,7 +73,8 @@ impl RuleSetParts {
     /// Takes over the addresses of tables that the text of the rules leaves open, from the rules that were in force before.
     pub fn keep_tables(&mut self, before: &RuleSet) {
         for table in self.named_tables.iter().filter(|table| !table.is_given) {
-            let kept = before.table(&table.name).and_then(|kept| before.tables.get(usize::from(kept.id.0)));
+            let kept = before.table(&table.name).filter(|kept| kept.kind == table.kind);
+            let kept = kept.and_then(|kept| before.tables.get(usize::from(kept.id.0)));
             if let (Some(kept), Some(place)) = (kept, self.tables.get_mut(usize::from(table.id.0))) {
                 *place = Arc::clone(kept);
             }
@@ -266,7 +267,7 @@ fn check_rule(parts: &RuleSetParts, rule: usize, compiled: &CompiledRule) -> Res
 fn tables_of(rule: &CompiledRule) -> impl Iterator<Item = TableId> {
     let overload = rule.state.as_ref().and_then(overload);
     let tests = rule.clauses.iter().flat_map(|clause: &Clause| &clause.0).map(|literal| &literal.test);
-    tests.filter_map(lookup).map(|(_, id)| id).chain(overload)
+    tests.filter_map(table_of).chain(overload)
 }
 
 fn overload(state: &StateOptions) -> Option<TableId> {

@@ -72,7 +72,7 @@ impl TouchedTables {
 }
 
 /// The table that a test looks up one of the addresses in, if it does.
-pub(super) fn lookup(test: &Test) -> Option<(Side, TableId)> {
+fn lookup(test: &Test) -> Option<(Side, TableId)> {
     let (side, addresses) = match test {
         Test::Source(addresses) => (Side::Source, addresses),
         Test::Destination(addresses) => (Side::Destination, addresses),
@@ -81,6 +81,14 @@ pub(super) fn lookup(test: &Test) -> Option<(Side, TableId)> {
     match addresses {
         AddressMatch::Table(id) | AddressMatch::TableValue(id, _) => Some((side, *id)),
         _ => None,
+    }
+}
+
+/// The table that a test looks anything up in, if it does.
+pub(super) fn table_of(test: &Test) -> Option<TableId> {
+    match test {
+        Test::Lookup(_, id) => Some(*id),
+        other => lookup(other).map(|(_, id)| id),
     }
 }
 

@@ -271,6 +271,71 @@ fn an_address_is_looked_up_in_a_table() {
     }
 }
 
+/// FreeBSD's `tests/sys/netpfil/ipfw/lookup.sh` asks the same of addresses, ports and numbers of rules.
+#[test]
+fn a_part_of_a_packet_is_looked_up_in_a_table() {
+    for (entries, test, matches) in [
+        ("192.0.0.0/32", "src-ip4:255.255.253.255", true),
+        ("192.0.0.1/32", "dst-ip4:255.255.253.255", true),
+        ("192.0.0.0/32", "src-ip4:128.255.253.255", false),
+        ("192.0.2.1/32", "dst-ip4:128.255.255.255", false),
+        ("192.0.2.0/32", "src-ip4", true),
+        ("192.0.2.0/32", "src-ip6", false),
+        ("::/0", "src-ip6:::", false),
+        ("83 0 82", "dst-port", true),
+        ("80", "dst-port", false),
+        ("2000", "src-port", true),
+        ("18", "dst-port:0x1F", true),
+        ("18", "dst-port:255", false),
+        ("0", "dst-port:0", true),
+        ("12", "dscp", true),
+        ("13", "dscp", false),
+        ("12", "dscp:0xFE", true),
+        ("12", "dscp:1", false),
+        ("100", "rulenum", true),
+        ("101", "rulenum", false),
+        ("96", "rulenum:0x60", true),
+        ("101", "rulenum:32", false),
+    ] {
+        let script = format!(
+            "table 1 add {entries}\nadd 100 deny ip from any to any lookup {test} 1\nadd allow ip from any to any"
+        );
+        let mut firewall = Firewall::new(&script);
+        let ends = ((Address::inet(0xc000_0200), 2000), (Address::inet(0xc000_0201), 82));
+        let sent = Packet { tos: 12 << 2 | 1, ..packet(Direction::In, 1, ends.0, ends.1) };
+        assert_eq!(firewall.check(sent).verdict != Verdict::Pass, matches, "{test}: {entries}");
+    }
+}
+
+#[test]
+fn a_part_of_an_inet6_address_is_looked_up_in_a_table() {
+    const SOURCE: Address = Address(0x2001_0db8_0042 << 80 | 1);
+    const DESTINATION: Address = Address(0x2001_0db8_0042 << 80 | 2);
+    for (entry, test, matches) in [
+        ("2000:db8:42::1", "src-ip6:fff0:ffff:ffff:ffff:ffff:ffff:ffff:ffff", true),
+        ("2001:0:42::2", "dst-ip6:ffff:0:ffff:ffff:ffff:ffff:ffff:ffff", true),
+        ("2001:db8:42::1", "src-ip6:fff0:ffff:ffff:ffff:ffff:ffff:ffff:ffff", false),
+        ("2000:0:42::2", "dst-ip6:ffff:0:ffff:ffff:ffff:ffff:ffff:ffff", false),
+        ("0.0.0.0/0", "src-ip4:0.0.0.0", false),
+    ] {
+        let script = format!(
+            "table 1 add {entry}\nadd deny ip from any to any lookup {test} 1\nadd allow ip from any to any"
+        );
+        let mut firewall = Firewall::new(&script);
+        let sent = packet(Direction::In, 1, (SOURCE, 2000), (DESTINATION, 82));
+        assert_eq!(firewall.check(sent).verdict != Verdict::Pass, matches, "{test}: {entry}");
+    }
+}
+
+/// What has no ports has none to look up.
+#[test]
+fn ports_are_looked_up_of_packets_that_show_them() {
+    let script =
+        "table 1 add 0\nadd deny ip from any to any lookup dst-port:0 1\nadd allow ip from any to any";
+    let gre = Packet { protocol: 47, ..packet(Direction::In, 1, (INSIDE, 0), (OUTSIDE, 0)) };
+    assert_eq!(Firewall::new(script).check(gre).verdict, Verdict::Pass);
+}
+
 #[test]
 fn a_negated_list_excludes_all_of_it() {
     let mut firewall = Firewall::new("add allow udp from not 10.0.0.1,10.0.0.2 to { any or me } not 53,54");

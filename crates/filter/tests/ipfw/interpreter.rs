@@ -5,11 +5,11 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use fullview_filter::address::Address;
 use fullview_filter::ipfw::{
-    IpfwAction, IpfwAddress, IpfwConfig, IpfwOption, IpfwPorts, IpfwProtocol, IpfwRule, IpfwTerm,
+    IpfwAction, IpfwAddress, IpfwConfig, IpfwKey, IpfwOption, IpfwPorts, IpfwProtocol, IpfwRule, IpfwTerm,
 };
 use fullview_filter::packet::protocol::{TCP, UDP};
 use fullview_filter::packet::{Direction, Packet, Pass, TcpSegment, Transport};
-use fullview_filter::rule::RuleAction;
+use fullview_filter::rule::{RuleAction, Side};
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::{FilterWorker, WorkerLimits};
 use fullview_filter::verdict::Verdict;
@@ -34,6 +34,24 @@ fn interpret(config: &IpfwConfig, packet: &Packet) -> (u16, bool) {
     (65535, false)
 }
 
+/// The numbers 1, 2, 13, 14 and 15 and the addresses with these last bytes.
+const TABLES: &str = "table numbers add 1 0 2 0 13 0 14 0 15 0\n\
+                      table addresses add 10.0.0.1 0 10.0.0.2 0 10.0.0.13 0 10.0.0.14/31\n";
+
+fn is_looked_up(key: IpfwKey, number: u16, packet: &Packet) -> bool {
+    let has = |number: u32| matches!(number, 1 | 2 | 13..=15);
+    let end = |side: Side| side.of((packet.source, packet.destination)).0 as u32;
+    let port = |side: Side| side.of((packet.source_port, packet.destination_port));
+    match key {
+        IpfwKey::Ip(side) => has(end(side) ^ 0x0a00_0000),
+        IpfwKey::Ip4(side, mask) => has((end(side) & mask.to_bits()) ^ 0x0a00_0000),
+        IpfwKey::Ip6(..) => false,
+        IpfwKey::Port(side, mask) => port(side) != 0 && has(u32::from(port(side)) & mask),
+        IpfwKey::Dscp(mask) => has(u32::from(packet.tos >> 2) & mask),
+        IpfwKey::RuleNumber(mask) => has(u32::from(number) & mask),
+    }
+}
+
 fn matches(rule: &IpfwRule, packet: &Packet) -> bool {
     let body = &rule.body;
     any(&body.protocols, |protocol| is_protocol(*protocol, packet))
@@ -41,7 +59,7 @@ fn matches(rule: &IpfwRule, packet: &Packet) -> bool {
         && any(&body.source_ports, |ports| is_port(ports, packet.source_port))
         && any(&body.destination, |list| list.iter().any(|item| is_address(item, packet.destination)))
         && any(&body.destination_ports, |ports| is_port(ports, packet.destination_port))
-        && body.options.iter().all(|terms| any(terms, |option| is_option(option, packet)))
+        && body.options.iter().all(|terms| any(terms, |option| is_option(option, rule.number, packet)))
 }
 
 fn any<T>(terms: &[IpfwTerm<T>], test: impl Fn(&T) -> bool) -> bool {
@@ -75,7 +93,7 @@ fn is_port(ports: &IpfwPorts, port: u16) -> bool {
     port != 0 && ports.iter().any(|(first, last)| *first <= port && port <= *last)
 }
 
-fn is_option(option: &IpfwOption, packet: &Packet) -> bool {
+fn is_option(option: &IpfwOption, number: u16, packet: &Packet) -> bool {
     let flags = packet.tcp().map(|tcp| tcp.flags);
     match option {
         IpfwOption::In => packet.pass.direction == Direction::In,
@@ -87,6 +105,7 @@ fn is_option(option: &IpfwOption, packet: &Packet) -> bool {
         IpfwOption::IpTtl(ttls) => ttls.iter().any(|(a, b)| (*a..=*b).contains(&packet.ttl.into())),
         IpfwOption::IpLen(lengths) => lengths.iter().any(|(a, b)| (*a..=*b).contains(&packet.length)),
         IpfwOption::DestinationPort(ports) => is_port(ports, packet.destination_port),
+        IpfwOption::Lookup(key, _) => is_looked_up(*key, number, packet),
         other => panic!("{other:?}"),
     }
 }
@@ -128,6 +147,13 @@ fn options() -> impl Strategy<Value = String> {
         Just("iplen 40-60,80"),
         Just("ipttl 63-64,70"),
         Just("dst-port 2-3"),
+        Just("lookup src-ip addresses"),
+        Just("lookup dst-ip4:255.0.0.253 addresses"),
+        Just("lookup src-ip6 addresses"),
+        Just("lookup dst-port numbers"),
+        Just("lookup src-port:0xfd numbers"),
+        Just("lookup dscp numbers"),
+        Just("lookup rulenum:15 numbers"),
     ];
     let one = terms(one.prop_map(str::to_owned).boxed());
     prop::collection::vec(one, 0..3).prop_map(|options| options.join(" "))
@@ -169,6 +195,7 @@ fn packet() -> impl Strategy<Value = Packet> {
             let end = |last, port| (Address::inet(0x0a00_0000 | if last == 4 { 0xfe } else { last }), port);
             let mut packet = Packet::udp(pass, end(source, from), end(destination, to));
             packet.length = length;
+            packet.tos = flags << 1;
             packet.ttl = if flags & 1 == 0 { 64 } else { 65 };
             packet.protocol = [UDP, TCP, 47][usize::from(protocol)];
             match packet.protocol {
@@ -193,7 +220,7 @@ proptest! {
         packets in prop::collection::vec(packet(), 1..40),
         disabled in 0_u8..3,
     ) {
-        let script = format!("{}set disable {disabled}\n", rules.concat());
+        let script = format!("{TABLES}{}set disable {disabled}\n", rules.concat());
         let config = IpfwConfig::load("rules", &script).unwrap();
         let set = RuleSet::new(config.lower(&interfaces())).unwrap();
         let mut worker = FilterWorker::new(WorkerLimits::default(), set.counted_rules(), 3);

@@ -1,5 +1,6 @@
 use fullview_filter::interfaces::{FilterInterface, Interfaces};
 use fullview_filter::ipfw::IpfwConfig;
+use fullview_filter::ruleset::RuleSet;
 
 /// The only rule of a script of one line, printed.
 pub fn printed(command: &str) -> String {
@@ -68,6 +69,14 @@ fn rules_print_as_ipfw_lists_them() {
             "00100 deny ip from any to any { lookup src-ip bad or not lookup dst-ip 2 } in",
         ),
         (
+            "add deny ip from any to any lookup src-ip4:255.0.255.0 t lookup dst-ip6:ffff:: t lookup dst-ip4 t lookup src-ip6 t",
+            "00100 deny ip from any to any lookup src-ip4:255.0.255.0 t lookup dst-ip6:ffff:: t lookup dst-ip4 t lookup src-ip6 t",
+        ),
+        (
+            "add deny ip from any to any lookup dst-port:31 n lookup src-port n not lookup dscp:0xF0 n lookup rulenum n",
+            "00100 deny ip from any to any lookup dst-port:0x1f n lookup src-port n not lookup dscp:0xf0 n lookup rulenum n",
+        ),
+        (
             "add allow tcp from any to any { dst-port 80 or src-port 80 } established",
             "00100 allow tcp from any to any { dst-port 80 or src-port 80 } established",
         ),
@@ -92,8 +101,40 @@ fn errors_name_file_line_and_column_and_what_is_supported() {
         ("add allow ip from any to any uid root", "f:1:30: `uid` is not supported; options are"),
         (
             "add allow ip from any to any lookup uid 1",
-            "f:1:37: `lookup uid` is not supported; tables have addresses",
+            "f:1:37: `lookup uid` is not supported; src-ip, dst-ip,",
         ),
+        (
+            "add allow ip from any to any lookup src-ip:255.0.0.0 t",
+            "f:1:37: `src-ip:255.0.0.0` is not supported; an address has a mask as src-ip4 or src-ip6",
+        ),
+        (
+            "add allow ip from any to any lookup dst-ip4:8 t",
+            "f:1:37: `dst-ip4:8` has no mask; write a mask such as 255.255.255.0",
+        ),
+        ("add allow ip from any to any lookup dscp:-1 t", "f:1:37: `dscp:-1` has no mask; write a number"),
+        (
+            "add allow ip from any to table(t) lookup dscp t",
+            "f:1:47: table t holds addresses, not numbers; use another one",
+        ),
+        (
+            "table t create type number\nadd allow ip from any to table(t)",
+            "f:2:26: table t holds numbers, not addresses; use another one",
+        ),
+        (
+            "add allow ip from any to any lookup dst-port t\ntable t create",
+            "f:2:9: table t holds numbers, not addresses; use another one",
+        ),
+        (
+            "table t add 80\ntable t add 192.0.2.1",
+            "f:2:13: `192.0.2.1` is not a number; write a number from 0 to",
+        ),
+        ("table t add 192.0.2.1\ntable t add 80", "f:2:13: `80` is no prefix"),
+        ("table t add 80\ntable t swap u", "f:2:14: there is no table u; create it before"),
+        (
+            "table t add 80\ntable u create\ntable t swap u",
+            "f:3:14: table u holds addresses, not numbers; use another one",
+        ),
+        ("table t add ffff:ffff:ffff:ffff:ffff:ffff:0:50", "f:1:13: `ffff:"),
         (
             "add allow ip from any to any lookup src-ip",
             "f:1:43: the command ends where the name of a table must follow",
@@ -138,6 +179,22 @@ fn commands_change_rules_sets_and_tables() {
     let entries: Vec<_> =
         config.tables["block"].entries.iter().map(|((a, l), v)| format!("{a}/{l} {v}")).collect();
     assert_eq!(entries, ["192.0.2.0/24 5"]);
+}
+
+#[test]
+fn tables_are_swapped_and_may_be_made_anew_with_another_type() {
+    let entries = |script: &str, name: &str| {
+        let config = IpfwConfig::load("f", script).unwrap();
+        let set = RuleSet::new(config.lower(&Interfaces::default())).unwrap();
+        let id = usize::from(set.table(name).unwrap().id.0);
+        set.tables()[id].entries().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let script = "table a create type number\ntable a add 80 0 443 7\ntable b add 22\ntable a swap b\n";
+    assert_eq!(entries(script, "a"), ["22"]);
+    assert_eq!(entries(script, "b"), ["80", "443=7"]);
+    assert_eq!(entries(&format!("{script}table a swap a\n"), "a"), ["22"]);
+    let again = "add deny ip from any to table(t)\nflush\ntable t create type number\ntable t destroy\ntable t add 10.0.0.0/8";
+    assert_eq!(entries(again, "t"), ["10.0.0.0/8"]);
 }
 
 #[test]

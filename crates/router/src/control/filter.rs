@@ -5,6 +5,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::table_key::TableKey;
+
 /// The most rules, states or addresses of a page.
 pub const MAX_LIMIT: usize = 1000;
 
@@ -120,19 +122,19 @@ pub struct TablePage {
     pub next: Option<usize>,
 }
 
-/// The address to look up in a table.
+/// The address or number to look up in a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TableTest {
     pub name: String,
-    pub address: IpAddr,
+    pub address: TableKey,
 }
 
-/// Whether a table contains an address.
+/// Whether a table contains an address or a number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TableAnswer {
-    pub address: IpAddr,
+    pub address: TableKey,
     pub contained: bool,
     /// The entry with the longest prefix that has the address, which decides.
     pub entry: Option<String>,

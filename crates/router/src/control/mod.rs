@@ -14,6 +14,7 @@ pub mod filter;
 pub mod request;
 pub mod server;
 pub mod status;
+pub mod table_key;
 pub mod takeover;
 
 use std::io::{self, BufRead, Read, Write};

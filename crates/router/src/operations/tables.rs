@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fullview_filter::address_table::{AddressTable, TableEntry};
-use fullview_filter::rule::NamedTable;
+use fullview_filter::rule::{NamedTable, TableKind};
 use fullview_filter::ruleset::{Language, RuleSet};
 
 use super::filter::{in_force, summary};
@@ -118,11 +118,22 @@ fn check(language: Language, table: &NamedTable, named: &[TableEntry]) -> Result
         Language::Pf => entry.value != 0,
         Language::Ipfw => entry.negated,
     };
+    let refused =
+        |entry: &TableEntry, why: &str| Err(format!("table <{name}>: {entry}: {why}; nothing was changed"));
+    if let Some(entry) = named.iter().find(|entry| !table.kind.has(entry)) {
+        return refused(
+            entry,
+            match table.kind {
+                TableKind::Addresses => "the table has addresses, not numbers",
+                TableKind::Numbers => "the table has numbers, not addresses",
+            },
+        );
+    }
     named.iter().find(foreign).map_or(Ok(()), |entry| {
         let why = match language {
             Language::Pf => "tables of pf have no values",
             Language::Ipfw => "tables of ipfw have no exceptions",
         };
-        Err(format!("table <{name}>: {entry}: {why}; nothing was changed"))
+        refused(entry, why)
     })
 }

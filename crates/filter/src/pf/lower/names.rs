@@ -6,7 +6,7 @@ use crate::address::Address;
 use crate::interfaces::{FilterInterface, Interfaces};
 use crate::name_number::name_number;
 use crate::pf::config::{PfConfig, PfSetting, TableDefinition};
-use crate::rule::{CompiledRule, InterfaceSet, NamedTable, TableId};
+use crate::rule::{CompiledRule, InterfaceSet, NamedTable, TableId, TableKind};
 
 pub struct PfNames<'a> {
     pub interfaces: &'a Interfaces,
@@ -61,6 +61,7 @@ impl<'a> PfNames<'a> {
         let named = |((number, name), definition): ((u16, &String), Option<&TableDefinition>)| NamedTable {
             name: name.clone(),
             id: TableId(number),
+            kind: TableKind::Addresses,
             is_constant: definition.is_some_and(|table| table.constant),
             is_given: definition.is_some_and(|table| !table.sources.is_empty()),
         };
