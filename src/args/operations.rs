@@ -171,7 +171,7 @@ pub enum ShowWhat {
 #[derive(Debug, Args)]
 pub struct StateChoice {
     /// States of flows that this address, or one of this prefix, sends or receives
-    #[arg(value_name = "ADDRESS|PREFIX")]
+    #[arg(value_name = "ADDRESS|PREFIX", value_parser = TableEntry::prefix)]
     pub host: Option<TableEntry>,
     /// States of this protocol: a name or a number
     #[arg(long, value_name = "PROTOCOL", value_parser = protocol)]

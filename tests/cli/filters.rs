@@ -263,6 +263,13 @@ fn questions_about_tables_need_arguments_that_make_sense() {
     }
     let ran = run(&["filter", "table", "bad", "show", "--control", "absent.sock"]);
     assert!(ran.code == 1 && ran.err.contains("no router answers here"), "{}: {}", ran.code, ran.err);
+    let ran = run(&["show", "states", "80", "--control", "absent.sock"]);
+    assert!(
+        ran.code == 2 && ran.err.contains("'80' is no address and no prefix"),
+        "{}: {}",
+        ran.code,
+        ran.err
+    );
     let ran = run(&["show", "states", "--protocol", "everything", "--control", "absent.sock"]);
     assert!(ran.code == 2 && ran.err.contains("give a name, as tcp, udp"), "{}: {}", ran.code, ran.err);
 }

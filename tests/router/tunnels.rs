@@ -53,11 +53,13 @@ fn sender_learns_the_mtu(lab: &Lab, own: &str, other: &str, headers: usize) -> b
     let (from, to) = (lab.left.udp(own), lab.right.udp(other));
     to.set_read_timeout(Some(ANSWER / 60)).unwrap();
     let (sent, mut room) = (vec![7; LINK - headers], [0; LINK]);
-    eventually(|| {
+    let arrives = eventually(|| {
         // The first ones come back as too long.
         let _ = from.send_to(&sent, other);
         to.recv(&mut room).is_ok_and(|len| room[..len] == *sent)
-    })
+    });
+    let address = to.local_addr().unwrap().ip();
+    arrives && lab.left.ip(&format!("route get {address}")).contains(&format!(" mtu {TUNNEL}"))
 }
 
 fn check(lab: &Lab, program: &Program) {

@@ -125,7 +125,8 @@ fn tables_of_ipfw_have_numbers() {
     says(&lab, "open add 53 4000=7", 0, "2 of 2 added");
     assert!(eventually(passes), "{}", lab.show("filter"));
     says(&lab, "open test 4000", 0, "4000 is in table <open>, by 4000=7");
-    says(&lab, "open test 10.0.2.2", 1, "is not in table <open>");
+    says(&lab, "open test 10.0.2.2", 2, "the table has numbers, not addresses");
+    says(&lab, "open test 4001", 1, "is not in table <open>");
     says(&lab, "open add 10.0.2.2", 1, "the table has numbers, not addresses");
     says(&lab, "open delete 4000", 0, "1 of 1 deleted; it has 1");
     assert!(!passes());

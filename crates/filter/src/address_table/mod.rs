@@ -51,13 +51,13 @@ impl AddressTable {
     /// The entry with the longest prefix that contains the address.
     #[inline]
     pub fn lookup(&self, address: Address) -> Option<&TableEntry> {
-        let number = self.number(address) & !NEGATED;
+        let number = self.number(address.family(), address) & !NEGATED;
         self.entries.get((number as usize).wrapping_sub(1))
     }
 
     #[inline]
-    fn number(&self, address: Address) -> u32 {
-        match address.family() {
+    fn number(&self, family: Family, address: Address) -> u32 {
+        match family {
             Family::Inet => self.inet.get(address.0 as u32),
             Family::Inet6 => self.inet6.get(address.0),
         }
@@ -75,7 +75,13 @@ impl AddressTable {
     /// Whether the table contains the address.
     #[inline]
     pub fn contains(&self, address: Address) -> bool {
-        let number = self.number(address);
+        self.contains_in(address.family(), address)
+    }
+
+    /// Whether the prefixes of this family contain the address, whatever it looks like.
+    #[inline]
+    pub(crate) fn contains_in(&self, family: Family, address: Address) -> bool {
+        let number = self.number(family, address);
         number != OUTSIDE && number & NEGATED == 0
     }
 }

@@ -11,11 +11,20 @@ use crate::address::Address;
 /// Text that is no entry of a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{word}' is no address, no prefix and no number: write one as in 192.0.2.1, 192.0.2.0/24 or 2001:db8::/32, an IPv4 address \
-     not as IPv6 maps it, or for a table of numbers one as in 80"
+    "'{word}' is no address and no prefix: write one as in 192.0.2.1, 192.0.2.0/24 or 2001:db8::/32, an IPv4 address not as \
+     IPv6 maps it{also}"
 )]
 pub struct TableEntryError {
     word: String,
+    also: &'static str,
+}
+
+const NUMBERS: &str = ", or for a table of numbers one as in 80";
+
+impl TableEntryError {
+    fn of(text: &str, also: &'static str) -> Self {
+        TableEntryError { word: crate::brief::brief(text), also }
+    }
 }
 
 impl FromStr for TableEntry {
@@ -23,7 +32,7 @@ impl FromStr for TableEntry {
 
     /// Bits behind the length become zero, as in pf and ipfw.
     fn from_str(text: &str) -> Result<TableEntry, TableEntryError> {
-        let refused = || TableEntryError { word: crate::brief::brief(text) };
+        let refused = || TableEntryError::of(text, NUMBERS);
         let (rest, negated) = text.strip_prefix('!').map_or((text, false), |rest| (rest, true));
         let (prefix, value) =
             rest.split_once('=').map_or((rest, None), |(prefix, value)| (prefix, Some(value)));
@@ -41,6 +50,21 @@ impl FromStr for TableEntry {
         let entry = TableEntry { negated, value, ..TableEntry::new(address.into(), length) }.masked();
         let is_other = address.to_canonical() != address || entry.number().is_some();
         if is_other { Err(refused()) } else { Ok(entry) }
+    }
+}
+
+impl TableEntry {
+    /// Reads an address or a prefix that stands for itself.
+    ///
+    /// # Errors
+    /// Refuses numbers, exceptions and values too.
+    pub fn prefix(text: &str) -> Result<TableEntry, TableEntryError> {
+        let is_prefix = |entry: &TableEntry| {
+            let plain = TableEntry::new(entry.address, entry.length);
+            *entry == plain && entry.number().is_none()
+        };
+        let refused = || TableEntryError::of(text, "");
+        text.parse().ok().filter(is_prefix).ok_or_else(refused)
     }
 }
 
@@ -100,6 +124,10 @@ mod tests {
         ] {
             let error = text.parse::<TableEntry>().unwrap_err().to_string();
             assert!(error.contains(&format!("'{text}'")) && error.contains("write one as in"), "{error}");
+        }
+        assert_eq!(TableEntry::prefix("192.0.2.1/24"), "192.0.2.0/24".parse());
+        for text in ["80", "!192.0.2.1", "192.0.2.1=7", "host"] {
+            assert!(TableEntry::prefix(text).is_err(), "{text}");
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The commands of a script about tables.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::net::IpAddr;
 
 use super::addresses::{prefix, table_value};
@@ -23,7 +22,7 @@ pub(super) fn command(config: &mut IpfwConfig, words: &mut Words<'_>) -> Parsed<
             words.end()
         }
         "flush" => {
-            open_table(config, name, words)?.1.entries.clear();
+            flush_table(config, name);
             words.end()
         }
         "add" => {
@@ -97,24 +96,34 @@ fn open_table<'c>(
 ) -> Parsed<(TableKind, &'c mut IpfwTable)> {
     let is_number = words.peek().is_some_and(|word| word.parse::<u32>().is_ok());
     let guess = if is_number { TableKind::Numbers } else { TableKind::Addresses };
-    let known = config.table_kinds.get(name).copied().filter(|_| is_in_use(config, name));
-    let kind = known.unwrap_or(guess);
+    let known = config.table_kinds.get(name).copied();
+    let kind = known.filter(|known| *known != guess && is_in_use(config, name)).unwrap_or(guess);
     claim_table(config, name, kind, words)?;
     Ok((kind, config.tables.entry(name.to_owned()).or_default()))
 }
 
+/// The table is empty then, and what it has is still open if it is new.
+fn flush_table(config: &mut IpfwConfig, name: &str) {
+    if !config.tables.contains_key(name) && !is_in_use(config, name) {
+        config.table_kinds.remove(name);
+    }
+    config.tables.entry(name.to_owned()).or_default().entries.clear();
+}
+
 fn swap_tables(config: &mut IpfwConfig, name: &str, words: &mut Words<'_>) -> Parsed<()> {
     let other = words.need("the name of the other table")?;
-    if let Some(missing) = [name, other].into_iter().find(|name| !config.tables.contains_key(*name)) {
+    if let Some(missing) = [name, other].into_iter().find(|name| !is_in_use(config, name)) {
         return Err(words.error(format!("there is no table {missing}; create it before")));
     }
     let kind = config.table_kinds.get(name).copied().unwrap_or_default();
     claim_table(config, other, kind, words)?;
-    let mut table = config.tables.remove(name).unwrap_or_default();
-    if let Entry::Occupied(mut place) = config.tables.entry(other.to_owned()) {
-        std::mem::swap(&mut table, place.get_mut());
-    }
-    config.tables.insert(name.to_owned(), table);
+    claim_table(config, name, kind, words)?;
+    let table = config.tables.remove(name).unwrap_or_default();
+    let swapped = match name == other {
+        true => table,
+        false => config.tables.insert(other.to_owned(), table).unwrap_or_default(),
+    };
+    config.tables.insert(name.to_owned(), swapped);
     words.end()
 }
 

@@ -16,6 +16,16 @@ pub enum LookupKey {
 }
 
 impl LookupKey {
+    /// Among which addresses of a table it is looked up, numbers among those of IPv6: a mask may leave one that looks as if it was
+    /// another family's.
+    #[inline]
+    pub fn family(self) -> Family {
+        match self {
+            LookupKey::Address(_, family, _) => family,
+            _ => Family::Inet6,
+        }
+    }
+
     /// What is looked up for the packet; nothing for one that has no such thing.
     #[inline]
     pub fn of(self, packet: &Packet) -> Option<Address> {

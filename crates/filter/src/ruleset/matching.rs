@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::address::Address;
 use crate::address_table::AddressTable;
 use crate::packet::{Fragment, Packet};
-use crate::rule::{AddressMatch, Clause, CompiledRule, FragmentTest, PortRange, TableId, Test};
+use crate::rule::{AddressMatch, Clause, CompiledRule, FragmentTest, LookupKey, PortRange, TableId, Test};
 
 /// What tests depend on besides the packet. Tests get a reference: to read it in larger pieces than those that it was just written in
 /// would have to wait for the cache.
@@ -46,9 +46,7 @@ fn passes(test: &Test, index: usize, packet: &Packet, around: &Surroundings<'_>)
         Test::Destination(addresses) => has(addresses, packet.destination, around.tables),
         Test::SourcePort(ports) => has_port(packet, *ports, packet.source_port),
         Test::DestinationPort(ports) => has_port(packet, *ports, packet.destination_port),
-        Test::Lookup(key, id) => {
-            key.of(packet).is_some_and(|key| has(&AddressMatch::Table(*id), key, around.tables))
-        }
+        Test::Lookup(key, id) => is_looked_up(*key, packet, around.tables.get(usize::from(id.0))),
         Test::Tos { value, mask } => packet.tos & mask == *value,
         Test::Ttl(first, last) => (*first..=*last).contains(&packet.ttl),
         Test::Length(first, last) => (*first..=*last).contains(&packet.length),
@@ -87,6 +85,11 @@ fn has(addresses: &AddressMatch, address: Address, tables: &[Arc<AddressTable>])
             .and_then(|table| table.lookup(address))
             .is_some_and(|entry| !entry.negated && entry.value == *value),
     }
+}
+
+fn is_looked_up(key: LookupKey, packet: &Packet, table: Option<&Arc<AddressTable>>) -> bool {
+    let found = key.of(packet).zip(table);
+    found.is_some_and(|(address, table)| table.contains_in(key.family(), address))
 }
 
 #[inline]

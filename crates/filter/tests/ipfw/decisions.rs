@@ -309,14 +309,17 @@ fn a_part_of_a_packet_is_looked_up_in_a_table() {
 
 #[test]
 fn a_part_of_an_inet6_address_is_looked_up_in_a_table() {
-    const SOURCE: Address = Address(0x2001_0db8_0042 << 80 | 1);
+    const SOURCE: Address = Address(0x2001_0db8_0042 << 80 | 0xffff_c000_0201);
     const DESTINATION: Address = Address(0x2001_0db8_0042 << 80 | 2);
     for (entry, test, matches) in [
-        ("2000:db8:42::1", "src-ip6:fff0:ffff:ffff:ffff:ffff:ffff:ffff:ffff", true),
+        ("2000:db8:42::ffff:c000:201", "src-ip6:fff0:ffff:ffff:ffff:ffff:ffff:ffff:ffff", true),
         ("2001:0:42::2", "dst-ip6:ffff:0:ffff:ffff:ffff:ffff:ffff:ffff", true),
-        ("2001:db8:42::1", "src-ip6:fff0:ffff:ffff:ffff:ffff:ffff:ffff:ffff", false),
+        ("2001:db8:42::ffff:c000:201", "src-ip6:fff0:ffff:ffff:ffff:ffff:ffff:ffff:ffff", false),
         ("2000:0:42::2", "dst-ip6:ffff:0:ffff:ffff:ffff:ffff:ffff:ffff", false),
         ("0.0.0.0/0", "src-ip4:0.0.0.0", false),
+        // What a mask leaves looks as if it was an address of IPv4, or a number.
+        ("192.0.2.0/24", "src-ip6:::ffff:ffff:ffff:ffff", false),
+        ("::/0", "src-ip6:::ffff:ffff:ffff:ffff", true),
     ] {
         let script = format!(
             "table 1 add {entry}\nadd deny ip from any to any lookup {test} 1\nadd allow ip from any to any"

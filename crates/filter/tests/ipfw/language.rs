@@ -195,6 +195,10 @@ fn tables_are_swapped_and_may_be_made_anew_with_another_type() {
     assert_eq!(entries(&format!("{script}table a swap a\n"), "a"), ["22"]);
     let again = "add deny ip from any to table(t)\nflush\ntable t create type number\ntable t destroy\ntable t add 10.0.0.0/8";
     assert_eq!(entries(again, "t"), ["10.0.0.0/8"]);
+    let open = "table t flush\ntable t create type number\ntable t add 80";
+    assert_eq!(entries(open, "t"), ["80"]);
+    let named = "add deny ip from any to table(current)\ntable new add 10.0.0.0/8\ntable current swap new";
+    assert_eq!(entries(named, "current"), ["10.0.0.0/8"]);
 }
 
 #[test]

@@ -107,6 +107,8 @@ pub fn rule_sets(language: usize) -> Vec<EnforceableRules> {
             "add 10 deny tcp from any to any tcpflags psh\nadd 20 allow ip from any to any",
             "add 10 count tcp from any to any established\nadd 20 allow tcp from any to any setup keep-state\nadd 30 allow udp from any to any",
             "add 10 count tcp from any to any tcpwin 256\nadd 20 allow tcp from any to any keep-state",
+            "table n add 1\nadd 10 deny ip from any to any lookup dscp n\nadd 20 allow ip from any to any",
+            "table n add 1\nadd 10 deny udp from any to any lookup src-port:0 n\nadd 20 allow ip from any to any",
         ]
         .map(ipfw)
         .into(),
@@ -509,6 +511,20 @@ fn packets_are_known_from_the_third_of_a_flow_on() {
         let both_ways = [vec![burst(false); 5], vec![burst(true); 5]].concat();
         assert!(compare(language, 100, 1000, &both_ways) > 6);
     }
+}
+
+/// The numbers are those of `rule_sets`.
+const CODE_POINT_LOOKED_UP: (usize, usize) = (1, 13);
+const PORT_LOOKED_UP: (usize, usize) = (1, 14);
+
+#[test]
+fn flows_whose_packets_may_differ_in_what_is_looked_up_are_not_known() {
+    let known = |(language, set)| {
+        let burst = burst_of_both_families(false);
+        compare(language, 100, 1000, &[vec![Step::Rules(set)], vec![burst; 10]].concat())
+    };
+    assert_eq!(known(CODE_POINT_LOOKED_UP), 0);
+    assert!(known(PORT_LOOKED_UP) > 6);
 }
 
 /// The numbers are those of `rule_sets`.

@@ -3,6 +3,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use fullview_filter::address::Address;
+use fullview_filter::rule::TableKind;
 use serde::{Deserialize, Serialize};
 
 /// What is looked up in a table: an address, or a number in a table of numbers.
@@ -18,12 +19,23 @@ pub enum TableKey {
 #[error("write an address as in 192.0.2.1 or 2001:db8::1, or for a table of numbers one as in 80")]
 pub struct TableKeyError;
 
+impl TableKey {
+    /// The kind of tables that may contain it.
+    pub fn kind(self) -> TableKind {
+        match self {
+            TableKey::Number(_) => TableKind::Numbers,
+            TableKey::Address(_) => TableKind::Addresses,
+        }
+    }
+}
+
 impl FromStr for TableKey {
     type Err = TableKeyError;
 
     fn from_str(text: &str) -> Result<TableKey, TableKeyError> {
-        let number = || text.parse().map(TableKey::Number);
-        text.parse().map(TableKey::Address).or_else(|_| number()).map_err(|_| TableKeyError)
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        let key = if is_number { text.parse().map(TableKey::Number).ok() } else { None };
+        key.or_else(|| text.parse().map(TableKey::Address).ok()).ok_or(TableKeyError)
     }
 }
 

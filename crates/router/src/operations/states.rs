@@ -70,7 +70,7 @@ struct WantedStates {
 
 impl WantedStates {
     fn of(query: &StatesQuery) -> Result<WantedStates, String> {
-        let host = query.host.as_deref().map(str::parse::<TableEntry>).transpose();
+        let host = query.host.as_deref().map(TableEntry::prefix).transpose();
         let host = host.map_err(|error| error.to_string())?.map(|entry| entry.ends());
         Ok(WantedStates { host, protocol: query.protocol, rule: query.rule })
     }

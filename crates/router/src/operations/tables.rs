@@ -27,7 +27,10 @@ pub fn page(queries: &QueryHandle, query: &TableQuery) -> Result<TablePage, Stri
 /// Whether a table contains an address.
 pub fn test(queries: &QueryHandle, query: &TableTest) -> Result<TableAnswer, String> {
     let filter = in_force(queries)?;
-    let (_, table) = find(filter.rules.rules(), &query.name)?;
+    let (named, table) = find(filter.rules.rules(), &query.name)?;
+    if query.address.kind() != named.kind {
+        return Err(format!("table <{}>: {}: {}", named.name, query.address, other_kind(named.kind)));
+    }
     let entry = table.lookup(query.address.into()).map(ToString::to_string);
     Ok(TableAnswer { address: query.address, contained: table.contains(query.address.into()), entry })
 }
@@ -106,6 +109,13 @@ fn apply(
     Ok(changed)
 }
 
+fn other_kind(kind: TableKind) -> &'static str {
+    match kind {
+        TableKind::Addresses => "the table has addresses, not numbers",
+        TableKind::Numbers => "the table has numbers, not addresses",
+    }
+}
+
 /// Refuses what the language does not know.
 fn check(language: Language, table: &NamedTable, named: &[TableEntry]) -> Result<(), String> {
     let name = &table.name;
@@ -121,13 +131,7 @@ fn check(language: Language, table: &NamedTable, named: &[TableEntry]) -> Result
     let refused =
         |entry: &TableEntry, why: &str| Err(format!("table <{name}>: {entry}: {why}; nothing was changed"));
     if let Some(entry) = named.iter().find(|entry| !table.kind.has(entry)) {
-        return refused(
-            entry,
-            match table.kind {
-                TableKind::Addresses => "the table has addresses, not numbers",
-                TableKind::Numbers => "the table has numbers, not addresses",
-            },
-        );
+        return refused(entry, other_kind(table.kind));
     }
     named.iter().find(foreign).map_or(Ok(()), |entry| {
         let why = match language {

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use crate::address_table::TableEntry;
 use crate::brief::brief;
 use crate::pf::config::{PfTableEntry, TableDefinition, TableSource};
 use crate::pf::error::{PfError, PfResult, Position};
@@ -133,6 +134,12 @@ fn of_table(
     if found.iter().any(is_mapped) {
         let problem = format!("'{}' is an IPv4 address as IPv6 maps it", brief(text));
         return Err(PfError::invalid(position, problem, "write the IPv4 address or prefix"));
+    }
+    let is_number =
+        |prefix: &ipnet::IpNet| TableEntry::new(prefix.addr().into(), prefix.prefix_len()).number().is_some();
+    if found.iter().any(is_number) {
+        let problem = format!("'{}' is no address of a host", brief(text));
+        return Err(PfError::invalid(position, problem, "leave it out"));
     }
     Ok(found)
 }
