@@ -5,13 +5,19 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 
-use fullview_testnet::{ANSWER, Node, Program, eventually, may_run};
+use fullview_testnet::{ANSWER, Node, Program, eventually, has, may_run};
 
 use crate::lab::{Lab, forward, forwarded_by_kernel, reaches};
 
 /// The MTU of the links, and that of the tunnel.
 const LINK: usize = 1500;
 const TUNNEL: usize = LINK - 50;
+
+/// Whether the kernel has VXLAN, which is a module of most.
+fn has_vxlan() -> bool {
+    let made = Node::new().try_command("ip link add vx0 type vxlan id 9 dstport 4789");
+    has(made.status.success(), "VXLAN in the kernel: `modprobe vxlan`")
+}
 
 /// The router with a tunnel `vx0` to the right host, whose own address in it is 10.0.9.2 and 2001:db8:9::2.
 fn lab() -> Lab {
@@ -84,7 +90,7 @@ fn forwarded(program: Program) -> u64 {
 }
 
 fn tunnel_carries(interfaces: &str, options: &[&str]) {
-    if !may_run(&["ip", "setpriv", "ethtool"]) {
+    if !may_run(&["ip", "setpriv", "ethtool"]) || !has_vxlan() {
         return;
     }
     let lab = lab();

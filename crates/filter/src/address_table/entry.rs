@@ -1,3 +1,5 @@
+use std::net::IpAddr;
+
 use crate::address::{Address, Family};
 
 /// A prefix of a table, with what ipfw or pf say about it.
@@ -16,6 +18,13 @@ impl TableEntry {
     /// An entry with value zero.
     pub const fn new(address: Address, length: u8) -> Self {
         TableEntry { address, length, negated: false, value: 0 }
+    }
+
+    /// The entry of a prefix, without the bits behind its length; `None` for an address of IPv4 as IPv6 maps it, and for one that
+    /// stands for a number.
+    pub fn of_prefix(address: IpAddr, length: u8) -> Option<Self> {
+        let entry = TableEntry::new(address.into(), length).masked();
+        (address.to_canonical() == address && entry.number().is_none()).then_some(entry)
     }
 
     /// The entry without the bits behind its length.

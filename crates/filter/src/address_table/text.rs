@@ -47,9 +47,8 @@ impl FromStr for TableEntry {
         let length = length.map_or(Some(longest), number).filter(|length| *length <= longest);
         let (length, value) =
             (length.ok_or_else(refused)?, value.map_or(Some(0), number).ok_or_else(refused)?);
-        let entry = TableEntry { negated, value, ..TableEntry::new(address.into(), length) }.masked();
-        let is_other = address.to_canonical() != address || entry.number().is_some();
-        if is_other { Err(refused()) } else { Ok(entry) }
+        let entry = TableEntry::of_prefix(address, length).ok_or_else(refused)?;
+        Ok(TableEntry { negated, value, ..entry })
     }
 }
 

@@ -26,11 +26,11 @@ pub(super) fn command(config: &mut IpfwConfig, words: &mut Words<'_>) -> Parsed<
             words.end()
         }
         "add" => {
-            let (kind, table) = open_table(config, name, words)?;
+            let (kind, table) = open_table(config, name, words);
             add_entries(kind, table, words)
         }
         "delete" => {
-            let (kind, table) = open_table(config, name, words)?;
+            let (kind, table) = open_table(config, name, words);
             delete_entries(kind, table, words)
         }
         "swap" => swap_tables(config, name, words),
@@ -93,18 +93,18 @@ fn open_table<'c>(
     config: &'c mut IpfwConfig,
     name: &str,
     words: &Words<'_>,
-) -> Parsed<(TableKind, &'c mut IpfwTable)> {
+) -> (TableKind, &'c mut IpfwTable) {
     let is_number = words.peek().is_some_and(|word| word.parse::<u32>().is_ok());
     let guess = if is_number { TableKind::Numbers } else { TableKind::Addresses };
     let known = config.table_kinds.get(name).copied();
     let kind = known.filter(|known| *known != guess && is_in_use(config, name)).unwrap_or(guess);
-    claim_table(config, name, kind, words)?;
-    Ok((kind, config.tables.entry(name.to_owned()).or_default()))
+    config.table_kinds.insert(name.to_owned(), kind);
+    (kind, config.tables.entry(name.to_owned()).or_default())
 }
 
 /// The table is empty then, and what it has is still open if it is new.
 fn flush_table(config: &mut IpfwConfig, name: &str) {
-    if !config.tables.contains_key(name) && !is_in_use(config, name) {
+    if !is_in_use(config, name) {
         config.table_kinds.remove(name);
     }
     config.tables.entry(name.to_owned()).or_default().entries.clear();
@@ -115,15 +115,14 @@ fn swap_tables(config: &mut IpfwConfig, name: &str, words: &mut Words<'_>) -> Pa
     if let Some(missing) = [name, other].into_iter().find(|name| !is_in_use(config, name)) {
         return Err(words.error(format!("there is no table {missing}; create it before")));
     }
-    let kind = config.table_kinds.get(name).copied().unwrap_or_default();
-    claim_table(config, other, kind, words)?;
-    claim_table(config, name, kind, words)?;
-    let table = config.tables.remove(name).unwrap_or_default();
-    let swapped = match name == other {
-        true => table,
-        false => config.tables.insert(other.to_owned(), table).unwrap_or_default(),
-    };
-    config.tables.insert(name.to_owned(), swapped);
+    let known = config.table_kinds.get(name).or(config.table_kinds.get(other)).copied();
+    if let Some(kind) = known {
+        claim_table(config, other, kind, words)?;
+        claim_table(config, name, kind, words)?;
+    }
+    let [table, others] = [name, other].map(|name| config.tables.remove(name).unwrap_or_default());
+    config.tables.insert(name.to_owned(), others);
+    config.tables.insert(other.to_owned(), table);
     words.end()
 }
 
@@ -171,13 +170,11 @@ fn entry(kind: TableKind, words: &mut Words<'_>) -> Parsed<(IpAddr, u8)> {
 fn prefix_entry(words: &mut Words<'_>) -> Parsed<(IpAddr, u8)> {
     let word = words.need("a prefix")?;
     let read = prefix(word, 32).or_else(|| prefix(word, 128));
-    // A table has IPv4's addresses where IPv6 maps them, and numbers where no address is.
-    let entry = |(address, length): (IpAddr, u8)| TableEntry::new(address.into(), length);
-    let is_address = |read: &(IpAddr, u8)| read.0.to_canonical() == read.0 && entry(*read).number().is_none();
-    let read = read.filter(is_address).ok_or_else(|| {
+    let entry = read.and_then(|(address, length)| TableEntry::of_prefix(address, length));
+    let entry = entry.ok_or_else(|| {
         words.error(format!(
             "`{word}` is no prefix; write 192.0.2.0/24 or 2001:db8::/32, an IPv4 address not as IPv6 maps it"
         ))
     })?;
-    Ok((entry(read).ends().0.into(), read.1))
+    Ok((entry.address.into(), entry.length))
 }

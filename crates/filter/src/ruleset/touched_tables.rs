@@ -62,10 +62,7 @@ impl TouchedTables {
             let without = packets
                 .filter(|(place, _)| !self.are_behind_states || !has_state(*place))
                 .map(|(_, packet)| packet);
-            let addresses = without.map(|packet| match side {
-                Side::Source => packet.source,
-                Side::Destination => packet.destination,
-            });
+            let addresses = without.map(|packet| side.of((packet.source, packet.destination)));
             black_box(addresses.fold(0, |all, address| all ^ table.touch(address)));
         }
     }

@@ -232,6 +232,21 @@ fn tables_go_on_in_the_other_language_if_it_can_have_them() {
 }
 
 #[test]
+fn tables_go_on_if_they_have_the_same_type() {
+    let of_numbers = || Firewall::of_ipfw("add allow ip from any to any lookup dst-port open\n");
+    let of_addresses = || Firewall::of_ipfw("add allow ip from table(open) to any\n");
+    for (other, kept) in [(of_numbers(), &["80", "443=7"][..]), (of_addresses(), &[])] {
+        let mut before = of_numbers();
+        change(&mut before, "open", &["80", "443=7"]);
+        let (after, summary) = before.succeeded_by(other);
+        assert_eq!(
+            (table(&after, "open"), summary.tables == 1),
+            (kept.iter().map(ToString::to_string).collect(), !kept.is_empty())
+        );
+    }
+}
+
+#[test]
 fn a_table_without_addresses_stays_empty() {
     let mut before = Firewall::new("table <open> persist\npass out from <open>\n", FEW);
     change(&mut before, "open", &[]);

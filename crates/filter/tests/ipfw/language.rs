@@ -197,6 +197,8 @@ fn tables_are_swapped_and_may_be_made_anew_with_another_type() {
     assert_eq!(entries(again, "t"), ["10.0.0.0/8"]);
     let open = "table t flush\ntable t create type number\ntable t add 80";
     assert_eq!(entries(open, "t"), ["80"]);
+    let flushed = "table t flush\ntable u add 80\ntable t swap u";
+    assert_eq!((entries(flushed, "t"), entries(flushed, "u")), (vec!["80".into()], vec![]));
     let named = "add deny ip from any to table(current)\ntable new add 10.0.0.0/8\ntable current swap new";
     assert_eq!(entries(named, "current"), ["10.0.0.0/8"]);
 }

@@ -1,11 +1,13 @@
 //! States and counters of ipfw's rules when the rules change.
 
+use fullview_filter::ipfw::IpfwConfig;
 use fullview_filter::packet::protocol::TCP;
 use fullview_filter::packet::protocol::tcp::{ACK, SYN};
 use fullview_filter::packet::{Direction, Packet, TcpSegment, Transport};
+use fullview_filter::ruleset::RuleSet;
 use fullview_filter::verdict::{DecidedBy, DropReason, Verdict};
 
-use crate::decisions::{Firewall, INSIDE, OUTSIDE, packet};
+use crate::decisions::{Firewall, INSIDE, OUTSIDE, interfaces, packet};
 
 const STATEFUL: &str = "add check-state\nadd allow tcp from any to any setup keep-state\n";
 
@@ -23,6 +25,20 @@ fn decider(firewall: &mut Firewall, packet: Packet) -> (Option<u32>, DecidedBy) 
     let decision = firewall.check(packet);
     let rule = decision.rule.map(|rule| firewall.set.rules()[rule as usize].number);
     (rule, decision.by)
+}
+
+/// As a table of addresses it would have an entry that no address is.
+#[test]
+fn a_table_that_has_another_type_after_a_reload_keeps_no_entries() {
+    let before = Firewall::new("table kept create type number\ntable kept add 80\n").set;
+    let entries = |script: &str| {
+        let mut parts = IpfwConfig::load("f", script).unwrap().lower(&interfaces());
+        parts.keep_tables(&before);
+        let set = RuleSet::new(parts).unwrap();
+        set.tables()[usize::from(set.table("kept").unwrap().id.0)].entries().len()
+    };
+    assert_eq!(entries("add deny ip from any to any lookup dst-port kept\n"), 1);
+    assert_eq!(entries("add deny ip from table(kept) to any\n"), 0);
 }
 
 #[test]

@@ -56,3 +56,24 @@ impl From<TableKey> for Address {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_read_and_written_as_text_and_as_json() {
+        for (text, json) in [("80", "80"), ("192.0.2.1", "\"192.0.2.1\""), ("2001:db8::1", "\"2001:db8::1\"")]
+        {
+            let key: TableKey = text.parse().unwrap();
+            assert_eq!((key.to_string(), serde_json::to_string(&key).unwrap()), (text.into(), json.into()));
+            assert_eq!(serde_json::from_str::<TableKey>(json).unwrap(), key);
+        }
+        for text in ["", "+80", "4294967296", "192.0.2.0/24", "host"] {
+            assert_eq!(text.parse::<TableKey>(), Err(TableKeyError), "{text}");
+        }
+        for json in ["\"80\"", "-1", "1.5", "4294967296", "null"] {
+            assert!(serde_json::from_str::<TableKey>(json).is_err(), "{json}");
+        }
+    }
+}

@@ -109,14 +109,7 @@ fn apply(
     Ok(changed)
 }
 
-fn other_kind(kind: TableKind) -> &'static str {
-    match kind {
-        TableKind::Addresses => "the table has addresses, not numbers",
-        TableKind::Numbers => "the table has numbers, not addresses",
-    }
-}
-
-/// Refuses what the language does not know.
+/// Refuses what the table cannot have.
 fn check(language: Language, table: &NamedTable, named: &[TableEntry]) -> Result<(), String> {
     let name = &table.name;
     if table.is_constant {
@@ -124,20 +117,23 @@ fn check(language: Language, table: &NamedTable, named: &[TableEntry]) -> Result
             "table <{name}> is const: change its definition in the rules, and `fullview reload`; nothing was changed"
         ));
     }
-    let foreign = |entry: &&TableEntry| match language {
-        Language::Pf => entry.value != 0,
-        Language::Ipfw => entry.negated,
-    };
-    let refused =
-        |entry: &TableEntry, why: &str| Err(format!("table <{name}>: {entry}: {why}; nothing was changed"));
-    if let Some(entry) = named.iter().find(|entry| !table.kind.has(entry)) {
-        return refused(entry, other_kind(table.kind));
+    let refused = named.iter().find_map(|entry| Some((entry, refusal(language, table.kind, entry)?)));
+    refused.map_or(Ok(()), |(entry, why)| Err(format!("table <{name}>: {entry}: {why}; nothing was changed")))
+}
+
+/// Why a table of this kind cannot have the entry.
+fn refusal(language: Language, kind: TableKind, entry: &TableEntry) -> Option<&'static str> {
+    match language {
+        _ if !kind.has(entry) => Some(other_kind(kind)),
+        _ if language.has(entry) => None,
+        Language::Pf => Some("tables of pf have no values"),
+        Language::Ipfw => Some("tables of ipfw have no exceptions"),
     }
-    named.iter().find(foreign).map_or(Ok(()), |entry| {
-        let why = match language {
-            Language::Pf => "tables of pf have no values",
-            Language::Ipfw => "tables of ipfw have no exceptions",
-        };
-        refused(entry, why)
-    })
+}
+
+fn other_kind(kind: TableKind) -> &'static str {
+    match kind {
+        TableKind::Addresses => "the table has addresses, not numbers",
+        TableKind::Numbers => "the table has numbers, not addresses",
+    }
 }

@@ -135,9 +135,9 @@ fn of_table(
         let problem = format!("'{}' is an IPv4 address as IPv6 maps it", brief(text));
         return Err(PfError::invalid(position, problem, "write the IPv4 address or prefix"));
     }
-    let is_number =
-        |prefix: &ipnet::IpNet| TableEntry::new(prefix.addr().into(), prefix.prefix_len()).number().is_some();
-    if found.iter().any(is_number) {
+    let is_entry =
+        |prefix: &ipnet::IpNet| TableEntry::of_prefix(prefix.addr(), prefix.prefix_len()).is_some();
+    if !found.iter().all(is_entry) {
         let problem = format!("'{}' is no address of a host", brief(text));
         return Err(PfError::invalid(position, problem, "leave it out"));
     }

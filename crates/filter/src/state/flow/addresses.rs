@@ -90,10 +90,7 @@ impl FlowAddresses for InetAddresses {
     }
 
     fn address(&self, side: Side) -> Address {
-        let word = match side {
-            Side::Source => self.0,
-            Side::Destination => self.0 >> 32,
-        };
+        let word = side.of((self.0, self.0 >> 32));
         Address::inet((word as u32).swap_bytes())
     }
 

@@ -42,10 +42,7 @@ impl WireEnds {
 
     /// The port of one end.
     pub(super) fn port(self, side: Side) -> u16 {
-        let word = match side {
-            Side::Source => self.0,
-            Side::Destination => self.0 >> 16,
-        };
+        let word = side.of((self.0, self.0 >> 16));
         (word as u16).swap_bytes()
     }
 
