@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fullview_filter::address::Address;
 use fullview_filter::address_table::AddressTable;
-use fullview_filter::handover::{StateImport, export};
+use fullview_filter::handover::{StateImport, StateOwners, export};
 use fullview_filter::packet::{Direction, Packet, Pass};
 use fullview_filter::rule::{
     CompiledRule, FlowMask, NamedTable, RuleAction, SourceLimits, StateOptions, TableId, TableKind,
@@ -40,7 +40,7 @@ fn worker(set: &RuleSet) -> FilterWorker {
 /// The rules with the tables that came, if nothing was wrong.
 fn take(set: &RuleSet, worker: &mut FilterWorker, bytes: &[u8], piece: usize) -> (RuleSet, bool) {
     let number = |name: &str| (name == "eth0").then_some(0);
-    let mut import = StateImport::new(set, worker, &number);
+    let mut import = StateImport::new(set, StateOwners::only(worker), &number);
     let is_valid = bytes.chunks(piece).all(|piece| import.feed(1000, piece).is_ok());
     let imported = import.finish();
     (set.with_tables(imported.tables), imported.result.is_ok() && is_valid)
@@ -61,7 +61,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         Ok::<(), ()>(())
     };
     // Not those that are over.
-    let states = export(&set, &mut first, 1000, &["eth0".to_owned()], send).unwrap();
+    let states = export(&set, &mut [&mut first], 1000, &["eth0".to_owned()], send).unwrap();
     let mut second = worker(&set);
     let (taken, is_whole) = take(&rules(), &mut second, &handed, 1000);
     assert!(is_whole);

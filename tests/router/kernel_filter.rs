@@ -48,6 +48,18 @@ impl FilterLab {
         lab
     }
 
+    /// Has routers forward with so many workers.
+    pub fn use_workers(&mut self, workers: usize) {
+        self.options.retain(|option| !option.starts_with("--workers"));
+        self.options.push(format!("--workers={workers}"));
+    }
+
+    /// Has routers use ports of this kind.
+    #[cfg(feature = "bpf")]
+    pub fn use_port(&mut self, kind: &str) {
+        self.options.push(format!("--port={kind}"));
+    }
+
     /// Has routers begin also if interfaces are not there.
     pub fn wait_for_interfaces(&mut self) {
         self.options.push("--wait".to_owned());
@@ -467,7 +479,18 @@ fn what_cannot_be_enforced_is_refused() {
             format!("{path}: rule 10: beside a kernel blocked"),
         ),
         ("pass everything\n", "pf", "", format!("{path}:1:6")),
-        ("pass\n", "pf", "--workers 2", "choose one worker (router.workers, --workers)".to_owned()),
+        (
+            "block\npass keep state (max 10)\n",
+            "pf",
+            "--workers 2",
+            format!("{path}: rule 1, `pass all flags S/SA keep state (max 10)`: it limits its states"),
+        ),
+        (
+            "add allow tcp from any to any limit src-addr 9\n",
+            "ipfw",
+            "--workers 2",
+            "choose one worker (router.workers, --workers)".to_owned(),
+        ),
         ("pass\n", "pf", "--engine xdp", "filter: only threads have that".to_owned()),
         ("pass\n", "pf", "--engine tc", "filter: only threads have that".to_owned()),
     ];

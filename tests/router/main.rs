@@ -27,6 +27,7 @@ mod export;
 mod exposition;
 #[cfg(feature = "bpf")]
 mod failover;
+mod filter_workers;
 mod filters;
 mod flaps;
 mod fresh;

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use fullview_filter::address::Address;
 use fullview_filter::address_table::{AddressTable, TableEntry};
-use fullview_filter::handover::{StateImport, export};
+use fullview_filter::handover::{StateImport, StateOwners, export};
 use fullview_filter::packet::{Direction, Packet, Pass};
 use fullview_filter::rule::{CompiledRule, NamedTable, RuleAction, StateOptions, TableId, TableKind};
 use fullview_filter::ruleset::{Language, RuleSet, RuleSetParts};
@@ -45,7 +45,7 @@ fn measure(size: u32, set: &RuleSet, mut before: FilterWorker) {
     let mut bytes = Vec::new();
     let write = milliseconds(|| {
         let send = |chunk: &[u8]| bytes.write_all(chunk);
-        export(set, &mut before, NOW, &[], send).unwrap();
+        export(set, &mut [&mut before], NOW, &[], send).unwrap();
     });
     let mut after = worker(set, states.max(1));
     let read = milliseconds(|| take(set, &mut after, &mut &bytes[..]));
@@ -61,7 +61,7 @@ fn hand_over(set: &RuleSet, before: &mut FilterWorker, after: &mut FilterWorker)
     thread::scope(|scope| {
         scope.spawn(move || {
             let send = |chunk: &[u8]| one.write_all(chunk);
-            export(set, before, NOW, &[], send).unwrap();
+            export(set, &mut [before], NOW, &[], send).unwrap();
         });
         take(set, after, &mut other);
     });
@@ -69,7 +69,7 @@ fn hand_over(set: &RuleSet, before: &mut FilterWorker, after: &mut FilterWorker)
 
 fn take(set: &RuleSet, worker: &mut FilterWorker, from: &mut impl Read) {
     let number = |_: &str| None;
-    let mut import = StateImport::new(set, worker, &number);
+    let mut import = StateImport::new(set, StateOwners::only(worker), &number);
     let mut bytes = vec![0; 64 << 10];
     let mut next = |import: &mut StateImport<'_>| -> io::Result<usize> {
         let length = from.read(&mut bytes)?;

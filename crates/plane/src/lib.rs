@@ -21,6 +21,7 @@ pub mod engine;
 pub mod explain;
 mod filter_time;
 pub mod flow_hash;
+pub mod flow_owner;
 pub mod forward;
 pub mod interface;
 pub mod kernel_flows;

@@ -166,6 +166,8 @@ counters! {
         Unsendable = "unsendable",
         /// The kernel dropped it behind the egress port: an egress rule, or a full queue.
         DroppedByKernel = "dropped_by_kernel",
+        /// The worker that has the states of its flow had no room for it, or its port was taken out before it came there.
+        HandOver = "hand_over",
         /// A rule of the filter, or its default.
         FilterRule = "filter_rule",
         /// It contradicts the state of the filter that it belongs to, for example by a sequence number outside the window.

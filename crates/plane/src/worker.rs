@@ -2,7 +2,8 @@
 //!
 //! Workers share no memory that they write. Each has its own queue of every port, its own packet memory, its own
 //! [`Forwarder`] with scratch memory and counters, and its own [`PublishedCounters`] on separate cache lines. They only
-//! read what they share: the view, the FIBs, the groups, the noted links.
+//! read what they share: the view, the FIBs, the groups, the noted links. If they have a filter, each has the states of some flows,
+//! and a packet that another one receives is handed over by an [`Exchange`].
 //!
 //! Rejected packets go to the worker's [`SlowPath`], which gives them to a kernel or answers them. Afterwards each slot
 //! returns to the port that it came from, so that no port takes the packet memory of another.
@@ -15,9 +16,12 @@ use crate::forward::{BurstFilter, FilterServer, Forwarder, RedirectCandidate};
 use crate::port::{Port, PortError, PortLosses};
 use crate::report_time::ReportTime;
 use crate::view::View;
+pub use exchange::Exchange;
 use pool::SlotPool;
 pub use published::{PublishedCounters, WorkerCounters};
 
+mod bell;
+mod exchange;
 mod pool;
 mod published;
 
@@ -103,6 +107,7 @@ pub struct Worker<'a, P, S, W> {
     /// Packets that a port could not send, while they are given to others.
     unsent: Burst<'a>,
     pool: SlotPool<'a>,
+    exchange: Option<Box<Exchange<'a>>>,
     published: Arc<PublishedCounters>,
     counters: WorkerCounters,
     /// Packets that are received at once, at most.
@@ -135,6 +140,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             rejected: Burst::new(),
             egress,
             unsent: Burst::new(),
+            exchange: None,
             published: Arc::default(),
             counters: WorkerCounters::default(),
             most: BURST,
@@ -156,6 +162,22 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     /// Receives at most so many packets at once, 1 to [`BURST`], which it is at the beginning.
     pub fn receive_at_most(&mut self, packets: usize) {
         self.most = packets.clamp(1, BURST);
+    }
+
+    /// Hands packets over to the workers that have the states of their flows from now on.
+    pub fn set_exchange(&mut self, exchange: Exchange<'a>) {
+        self.exchange = Some(Box::new(exchange));
+    }
+
+    /// Takes its ends of the rings, in which there may be slots of this worker, after its last round.
+    pub fn take_exchange(&mut self) -> Option<Exchange<'a>> {
+        self.exchange.take().map(|exchange| *exchange)
+    }
+
+    /// Notes that this worker receives nothing more by its ports, and says whether that holds for all workers. Those that go on may
+    /// still hand something over.
+    pub fn finish(&self) -> bool {
+        self.exchange.as_ref().is_none_or(|exchange| exchange.finish())
     }
 
     /// The counters that other threads read.
@@ -181,12 +203,13 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     pub fn take_port(&mut self, number: usize) -> Result<(Option<P>, Vec<Packet<'a>>), PortError> {
         self.begin_round()?;
         for _ in 0..LAST_BURSTS {
-            if self.serve(number)? == 0 {
+            if self.serve(number)? + self.serve_others()? == 0 {
                 break;
             }
         }
         self.count_losses();
         self.drop_unsent(number);
+        self.exchange.iter_mut().for_each(|exchange| exchange.retire_port(number));
         let due = self.pool.forget(number);
         Ok((self.ports[number].take(), self.take_packets(due)))
     }
@@ -226,13 +249,22 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             idle = if self.round()? > 0 { 0 } else { idle + 1 };
             if idle > SPINS {
                 self.catch_up();
-                self.wait.wait(&self.ports);
+                self.sleep();
             }
         }
         self.count_losses();
         self.forwarder.take_back_flows();
         self.publish();
         Ok(())
+    }
+
+    /// Waits for packets, also for those of other workers.
+    fn sleep(&mut self) {
+        let (wait, ports) = (&mut self.wait, &self.ports);
+        match &self.exchange {
+            Some(exchange) => exchange.sleep(|| wait.wait(ports)),
+            None => wait.wait(ports),
+        }
     }
 
     /// Serves every port once, and returns how many packets were received.
@@ -247,6 +279,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         for number in 0..self.ports.len() {
             received += self.serve(number)?;
         }
+        received += self.serve_others()?;
         if received == 0 {
             self.forwarder.push_waiting_samples();
             self.handle_rejected(false);
@@ -283,7 +316,28 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
                 left = if dropped > 0 { left - dropped } else { 0 };
             }
         }
+        self.drop_handed_over();
         Ok(())
+    }
+
+    /// Drops what other workers have handed over, because it may have come in before a silence.
+    fn drop_handed_over(&mut self) {
+        let stale = PortLosses { stale: 1, ..PortLosses::NONE };
+        for _ in 0..LAST_BURSTS {
+            if self.take_handed_over(BURST) == 0 {
+                return;
+            }
+            drop_from(&mut self.burst, stale, &mut self.forwarder, &mut self.pool);
+        }
+    }
+
+    /// Takes so many packets that other workers have handed over into the burst, at most, and returns how many the burst has then.
+    fn take_handed_over(&mut self, most: usize) -> usize {
+        if let Some(exchange) = &mut self.exchange {
+            let refused = exchange.take(most, &mut self.burst);
+            drop_from(refused, LOST_ON_THE_WAY, &mut self.forwarder, &mut self.pool);
+        }
+        self.burst.len()
     }
 
     /// Drops so many frames of a port, or as many as a burst holds.
@@ -348,15 +402,37 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
                 self.drop_stale(number);
                 return Ok(received);
             }
-            self.forwarder.process(&mut self.burst, &mut *self.egress, &mut self.rejected);
-            if self.slow.has_pending() {
-                // The forwarded packets may have filled a burst again, and the others would wait as long as the load lasts.
-                self.send()?;
+            if let Some(exchange) = &mut self.exchange {
+                let refused = exchange.hand_over(&mut self.burst);
+                drop_from(refused, LOST_ON_THE_WAY, &mut self.forwarder, &mut self.pool);
             }
-            self.handle_rejected(true);
-            self.send()?;
+            self.forward()?;
         }
         Ok(received)
+    }
+
+    /// Forwards what other workers have handed over, and returns how many packets that is.
+    fn serve_others(&mut self) -> Result<usize, PortError> {
+        let Some(exchange) = &mut self.exchange else { return Ok(0) };
+        exchange.settle(&mut self.pool);
+        let taken = self.take_handed_over(self.most);
+        if self.began.is_silence_until(ReportTime::coarse()) {
+            self.drop_handed_over();
+        } else if taken > 0 {
+            self.forward()?;
+        }
+        Ok(taken)
+    }
+
+    /// Forwards the burst.
+    fn forward(&mut self) -> Result<(), PortError> {
+        self.forwarder.process(&mut self.burst, &mut *self.egress, &mut self.rejected);
+        if self.slow.has_pending() {
+            // The forwarded packets may have filled a burst again, and the others would wait as long as the load lasts.
+            self.send()?;
+        }
+        self.handle_rejected(true);
+        self.send()
     }
 
     /// The redirect candidates belong to the last burst, so the slow path gets them once.
@@ -438,6 +514,20 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     fn is_finished(&self) -> bool {
         self.ports.iter().flatten().all(|port| port.is_finished())
     }
+}
+
+/// A packet that did not come to the worker that has the states of its flow.
+const LOST_ON_THE_WAY: PortLosses = PortLosses { handed_over: 1, ..PortLosses::NONE };
+
+/// Frees packets, each of which is a loss of the port that received it.
+fn drop_from<'a>(
+    packets: &mut Burst<'a>,
+    loss: PortLosses,
+    forwarder: &mut Forwarder,
+    pool: &mut SlotPool<'a>,
+) {
+    packets.iter().for_each(|packet| forwarder.count_losses(packet.port, loss));
+    pool.keep(packets);
 }
 
 /// Sends the packets that the port has room for; `false` if its interface is down or removed.

@@ -2,6 +2,7 @@
 
 mod kernel_limits;
 mod read_files;
+mod worker_limits;
 
 use std::path::PathBuf;
 
@@ -21,6 +22,7 @@ pub use kernel_limits::{BesideKernelError, FilterPlace};
 pub use read_files::ReadFiles;
 use read_files::RecordingFiles;
 use serde::{Deserialize, Serialize};
+pub use worker_limits::SeveralWorkersError;
 
 /// The language of a rule set. The comments of the variants are help text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -62,12 +64,16 @@ pub enum FilterError {
     Busy(#[from] FilterBusy),
     #[error(transparent)]
     BesideKernel(#[from] BesideKernelError),
+    #[error(transparent)]
+    SeveralWorkers(#[from] SeveralWorkersError),
 }
 
 /// A rule set that a router may enforce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterOptions {
     pub place: FilterPlace,
+    /// The workers that enforce it.
+    pub workers: usize,
     pub language: FilterLanguage,
     pub file: PathBuf,
     /// Room for states, instead of what the rules say.
@@ -137,7 +143,9 @@ pub fn compile_after(
     }
     in_force.into_iter().for_each(|before| parts.keep_tables(before.rules()));
     let sources = FilterSources { options: options.clone(), files: files.read_files() };
-    Ok(CompiledFilter { rules: EnforceableRules::new(RuleSet::new(parts)?)?, limits, path, sources, unknown })
+    let rules = EnforceableRules::new(RuleSet::new(parts)?)?;
+    worker_limits::check(options.workers, &path, rules.rules())?;
+    Ok(CompiledFilter { rules, limits, path, sources, unknown })
 }
 
 fn facts(interfaces: &[Interface]) -> HostFacts {

@@ -88,7 +88,11 @@ fn wrong_rules_keep_the_router_from_starting() {
     for (text, of_router, expected) in [
         ("pass everything\n", "", format!("{path}:1:6")),
         ("set limit states 4294967295\npass\n", "", "16777216 are possible".to_owned()),
-        ("pass\n", "workers = 2", "choose one worker (router.workers, --workers)".to_owned()),
+        (
+            "nat on left from any -> 10.0.2.1\npass\n",
+            "workers = 2",
+            format!("{path}: rule 0, `nat on left all -> 10.0.2.1`: the answers to a translated packet"),
+        ),
     ] {
         std::fs::write(&rules, text).unwrap();
         let file = write(&folder, of_router, &section("pf"));

@@ -50,7 +50,7 @@ pub fn inspect<A: Headers>(
     let passage = if bed.is_routed { Passage::Routed(&departures) } else { Passage::Direct };
     let checker = Checker::new(&traffic.flows, &traffic.frames, passage);
     let mut arena = Arena::new(BURST);
-    let options = PacketOptions { ring_frames: 4096, bypass_queueing: true, filter: None };
+    let options = PacketOptions { ring_frames: 4096, bypass_queueing: true, ..PacketOptions::default() };
     let mut port = bed.testbed.receiver.within(|| Ok(PacketPort::open(0, bed.sink(), options)))??;
     let (mut burst, mut free) = (Burst::new(), Burst::new());
     free.fill(arena.packets());

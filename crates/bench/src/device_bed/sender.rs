@@ -37,7 +37,8 @@ impl<'a, A: Headers> Sender<'a, A> {
         arena: &'a mut Arena,
         traffic: &'a BedTraffic<A>,
     ) -> Result<Sender<'a, A>, DeviceBedError> {
-        let options = PacketOptions { ring_frames: RING_FRAMES, bypass_queueing: true, filter: None };
+        let options =
+            PacketOptions { ring_frames: RING_FRAMES, bypass_queueing: true, ..PacketOptions::default() };
         let port = bed.testbed.generator.within(|| Ok(PacketPort::open(0, bed.source(), options)))??;
         let mut idle = Burst::new();
         idle.fill(arena.packets());

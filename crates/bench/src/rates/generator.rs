@@ -134,7 +134,8 @@ impl<'a> TrialSender<'a> {
         let mut idle = Burst::new();
         idle.fill(arena.packets());
         idle.iter_mut().for_each(|slot| frames.prepare(slot));
-        let options = PacketOptions { ring_frames: RING_FRAMES, bypass_queueing: true, filter: None };
+        let options =
+            PacketOptions { ring_frames: RING_FRAMES, bypass_queueing: true, ..PacketOptions::default() };
         let port = PacketPort::open(0, interface, options)?;
         let drops_are_losses = Link::named(interface)?.driver()? == VETH;
         Ok(TrialSender { port, drops_are_losses, frames, idle, burst: Burst::new(), sent: 0 })

@@ -35,7 +35,7 @@ pub fn exchange(request: &ExchangeRequest) -> Result<Vec<HeardMark>, PortError> 
 
 fn on_interface(request: &ExchangeRequest, interface: &str) -> Result<Vec<HeardMark>, PortError> {
     let (mut sent, mut received) = (Arena::new(1), Arena::new(BURST));
-    let options = PacketOptions { ring_frames: RING_FRAMES, bypass_queueing: false, filter: None };
+    let options = PacketOptions { ring_frames: RING_FRAMES, ..PacketOptions::default() };
     let mut port = PacketPort::open(0, interface, options)?;
     let (mut free, mut burst) = (Burst::new(), Burst::new());
     free.fill(received.packets());

@@ -33,8 +33,14 @@ pub fn filter(
 ) -> Result<Option<BurstFilter>, BadInput> {
     let Some(text) = Text::of(settings, seed)? else { return Ok(None) };
     let (place, language) = (FilterPlace::Standalone, text.language);
-    let options =
-        FilterOptions { place, language, file: NAME.into(), states: settings.states, kernel_flows: 0 };
+    let options = FilterOptions {
+        place,
+        workers: 1,
+        language,
+        file: NAME.into(),
+        states: settings.states,
+        kernel_flows: 0,
+    };
     let compiled = compile(&options, &text, interfaces).map_err(|error| BadInput(error.to_string()))?;
     if compiled.rules.translations().any(|to| !may_keep_ends(to)) {
         return Err(BadInput(format!("{NAME}: {OTHER_ENDS}")));

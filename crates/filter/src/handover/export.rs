@@ -4,31 +4,37 @@ use super::tables::{ENTRIES, put_entry};
 use crate::address_table::TableEntry;
 use crate::fields::PutFields;
 use crate::ruleset::{FormerRule, RuleSet};
-use crate::state::{FilterWorker, SourceImage, StateImage};
+use crate::state::{FilterWorker, RuleCounters, SourceImage, StateImage};
 
 /// So many bytes are sent at once, or one message more.
 const CHUNK: usize = 64 << 10;
 /// A rule with a longer text is not recognized; its states stay without it.
 const LONGEST_TEXT: usize = MAX_MESSAGE - 25;
 
-/// Sends the tables of `set` and what `worker` remembers in chunks of bounded size, and returns how many states that are.
+/// Sends the tables of `set` and what its workers remember in chunks of bounded size, and returns how many states that are.
 /// `interfaces` has the names of the interfaces by their numbers. An error of `send` ends it.
 pub fn export<E>(
     set: &RuleSet,
-    worker: &mut FilterWorker,
+    workers: &mut [&mut FilterWorker],
     now: u64,
     interfaces: &[String],
     send: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<u32, E> {
     // Known flows have counts and times that their states lack.
-    worker.end_flows();
+    workers.iter_mut().for_each(|worker| worker.end_flows());
     let mut chunks = Chunks { bytes: Vec::with_capacity(2 * CHUNK), send };
     chunks.put(MessageKind::Format, |to| to.put(FORMAT.to_le_bytes()))?;
-    put_rules(set, worker, &mut chunks)?;
+    put_rules(set, workers, &mut chunks)?;
     put_interfaces(interfaces, &mut chunks)?;
     put_tables(set, &mut chunks)?;
-    put_sources(worker, now as u32, &mut chunks)?;
-    let states = put_states(set, worker, now as u32, &mut chunks)?;
+    // Several workers have none: only one enforces limits of sources.
+    if let [worker] = workers {
+        put_sources(worker, now as u32, &mut chunks)?;
+    }
+    let mut states = 0;
+    for worker in workers {
+        states += put_states(set, worker, now as u32, &mut chunks)?;
+    }
     chunks.put(MessageKind::End, |_| {})?;
     chunks.flush()?;
     Ok(states)
@@ -55,11 +61,11 @@ impl<E, S: FnMut(&[u8]) -> Result<(), E>> Chunks<S> {
 
 fn put_rules<E, S: FnMut(&[u8]) -> Result<(), E>>(
     set: &RuleSet,
-    worker: &FilterWorker,
+    workers: &[&mut FilterWorker],
     chunks: &mut Chunks<S>,
 ) -> Result<(), E> {
     for (index, rule) in set.counted().enumerate() {
-        let (packets, bytes) = worker.counters().get(index);
+        let (packets, bytes) = RuleCounters::sum(workers.iter().map(|worker| &**worker.counters()), index);
         let FormerRule { number, gone, .. } = FormerRule::new(rule);
         let identity = &rule.identity()[..rule.identity().floor_char_boundary(LONGEST_TEXT)];
         chunks.put(MessageKind::Rule, |to| {

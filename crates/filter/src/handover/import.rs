@@ -27,6 +27,8 @@ pub struct ImportSummary {
     pub no_room: u32,
     /// States that hold on one interface only, which is gone.
     pub no_interface: u32,
+    /// States that translate, while there are several workers: their answers might come to another one.
+    pub translated: u32,
     /// Tables of addresses that go on.
     pub tables: u32,
 }
@@ -44,7 +46,7 @@ pub struct Imported {
 /// Takes the states of another process, message by message.
 pub struct StateImport<'a> {
     set: &'a RuleSet,
-    worker: &'a mut FilterWorker,
+    workers: StateOwners<'a>,
     interface_of: &'a dyn Fn(&str) -> Option<u16>,
     now: u32,
     /// The rules, interfaces and sources of this process, by the numbers that the other one has for them.
@@ -58,6 +60,34 @@ pub struct StateImport<'a> {
     /// The bytes of whole messages.
     taken: u64,
     summary: ImportSummary,
+}
+
+/// The workers that states go on in, none of which has states yet.
+pub struct StateOwners<'a> {
+    /// The first one gets the counts of rules, and sources if there are no others.
+    pub first: &'a mut FilterWorker,
+    pub others: Vec<&'a mut FilterWorker>,
+    /// The number of the worker that judges packets between two addresses; zero is the first.
+    pub owner: &'a dyn Fn(Address, Address) -> usize,
+}
+
+impl<'a> StateOwners<'a> {
+    /// One worker that owns all states.
+    pub fn only(worker: &'a mut FilterWorker) -> StateOwners<'a> {
+        StateOwners { first: worker, others: Vec::new(), owner: &|_, _| 0 }
+    }
+
+    fn are_several(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    fn of(&mut self, image: &StateImage) -> &mut FilterWorker {
+        let key = image.hot.key();
+        match (self.owner)(key.source, key.destination).checked_sub(1) {
+            Some(other) if other < self.others.len() => self.others[other],
+            _ => self.first,
+        }
+    }
 }
 
 /// A source of the other process in the table of this one.
@@ -77,15 +107,15 @@ enum ImportProgress {
 }
 
 impl<'a> StateImport<'a> {
-    /// An import into a worker of these rules that has no states yet. `interface_of` says which number an interface has here.
+    /// An import into workers of these rules. `interface_of` says which number an interface has here.
     pub fn new(
         set: &'a RuleSet,
-        worker: &'a mut FilterWorker,
+        workers: StateOwners<'a>,
         interface_of: &'a dyn Fn(&str) -> Option<u16>,
     ) -> StateImport<'a> {
         StateImport {
             set,
-            worker,
+            workers,
             interface_of,
             now: 0,
             rules: ImportedRules::new(set),
@@ -120,10 +150,11 @@ impl<'a> StateImport<'a> {
 
     /// Ends the import, also after an error.
     pub fn finish(mut self) -> Imported {
-        self.rules.recognize(self.worker.counters());
-        let StateImport { worker, sources, tables, progress, taken, mut summary, .. } = self;
+        self.rules.recognize(self.workers.first.counters());
+        let StateImport { workers, sources, tables, progress, taken, mut summary, .. } = self;
         // While they were taken, each source counted one state more, so that none ended before its states had come.
-        sources.into_values().for_each(|source| worker.release_source(source.place, source.idle_since));
+        let release = |source: RestoredSource| workers.first.release_source(source.place, source.idle_since);
+        sources.into_values().for_each(release);
         let tables = tables.finish();
         summary.tables = tables.len() as u32;
         let is_whole = matches!(progress, ImportProgress::Ended);
@@ -176,14 +207,18 @@ impl<'a> StateImport<'a> {
         let number = fields.u32()?;
         let mut source = read_source(&mut fields, self.now)?;
         fields.end()?;
-        let (rule, timeouts) = self.rules.recognize(self.worker.counters()).rule(source.rule, 0);
+        if self.workers.are_several() {
+            return Some(());
+        }
+        let worker = &mut *self.workers.first;
+        let (rule, timeouts) = self.rules.recognize(worker.counters()).rule(source.rule, 0);
         source.rule = rule;
         let idle_since = source.idle_since.unwrap_or(self.now);
         let stay = self.set.source_timeout(timeouts.into());
-        if let Some(place) = self.worker.restore_source(&source, stay)
+        if let Some(place) = worker.restore_source(&source, stay)
             && let Some(before) = self.sources.insert(number, RestoredSource { place, idle_since })
         {
-            self.worker.release_source(before.place, before.idle_since);
+            worker.release_source(before.place, before.idle_since);
         }
         Some(())
     }
@@ -193,12 +228,14 @@ impl<'a> StateImport<'a> {
         fields.end()?;
         let ColdState { rule, timeouts, .. } = image.cold;
         (image.cold.rule, image.cold.timeouts) =
-            self.rules.recognize(self.worker.counters()).rule(rule, timeouts);
+            self.rules.recognize(self.workers.first.counters()).rule(rule, timeouts);
         let interface = self.interfaces.get(usize::from(image.cold.interface)).copied().flatten();
         image.cold.interface = interface.unwrap_or(NO_INTERFACE);
         if image.hot.is_if_bound() && interface.is_none() {
             self.summary.no_interface += 1;
-        } else if self.find_source(&mut image) && self.worker.restore(&image) {
+        } else if self.workers.are_several() && image.is_translated() {
+            self.summary.translated += 1;
+        } else if self.find_source(&mut image) && self.workers.of(&image).restore(&image) {
             self.summary.states += 1;
             self.summary.without_rule += u32::from(known_rule(image.cold.rule).is_none());
         } else {
@@ -210,6 +247,10 @@ impl<'a> StateImport<'a> {
     /// Gives a state the number that its source has here. `false` if there was no room for the source.
     fn find_source(&self, image: &mut StateImage) -> bool {
         let Some(number) = image.source() else { return true };
+        if self.workers.are_several() {
+            image.forget_source();
+            return true;
+        }
         let place = self.sources.get(&number);
         place.into_iter().for_each(|source| image.set_source(source.place));
         place.is_some()

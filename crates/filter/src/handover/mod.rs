@@ -1,4 +1,4 @@
-//! The states of a worker as bytes, with which the worker of another process goes on.
+//! The states of workers as bytes, with which those of another process go on.
 //!
 //! The bytes are messages, each with its kind and its length: first the version of the format, then the rules and interfaces
 //! that states refer to, the tables of addresses, the sources, then the states, at last the end. The receiver maps each of them
@@ -13,7 +13,7 @@ mod rules;
 mod tables;
 
 pub use export::export;
-pub use import::{ImportSummary, Imported, StateImport};
+pub use import::{ImportSummary, Imported, StateImport, StateOwners};
 pub use message::MAX_MESSAGE;
 
 /// The version of the format. Another one is needed whenever a message, or the meaning of a field, changes.

@@ -178,7 +178,7 @@ impl RuleSet {
     fn adapt(&self, worker: &mut FilterWorker) {
         const WHOLE: u64 = 1 << 16;
         let (start, end) = (u64::from(self.adaptive.0), u64::from(self.adaptive.1));
-        let states = worker.states.len() as u64;
+        let states = worker.estimated_states();
         let scale = if end <= start || states <= start {
             WHOLE
         } else {

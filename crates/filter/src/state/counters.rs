@@ -46,6 +46,12 @@ impl RuleCounters {
         self.rules.get(rule).map_or((0, 0), of)
     }
 
+    /// The packets and bytes of a rule that several workers count.
+    pub fn sum<'a>(workers: impl Iterator<Item = &'a RuleCounters>, rule: usize) -> (u64, u64) {
+        let counts = workers.map(|counters| counters.get(rule));
+        counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+
     /// How many rules have counters.
     pub fn len(&self) -> usize {
         self.rules.len()

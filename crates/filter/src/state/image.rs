@@ -56,6 +56,16 @@ impl StateImage {
         self.cold.source = (self.cold.source & CONNECTED) | (number + 1);
     }
 
+    /// Makes it count for no source.
+    pub fn forget_source(&mut self) {
+        self.cold.source = 0;
+    }
+
+    /// Whether its packets have other addresses or ports on one side.
+    pub fn is_translated(&self) -> bool {
+        self.hot.translation().side().is_some()
+    }
+
     fn is_possible(&self) -> bool {
         let (hot, family) = (&self.hot, self.hot.source.family());
         let of_family = |address: Address| address.family() == family;

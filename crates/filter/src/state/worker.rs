@@ -26,6 +26,15 @@ pub struct WorkerLimits {
     pub fragments: u32,
 }
 
+impl WorkerLimits {
+    /// What each of so many workers remembers, so that all of them remember no less.
+    pub fn share(self, workers: u32) -> WorkerLimits {
+        let share = |all: u32| all.div_ceil(workers);
+        let WorkerLimits { states, sources, fragments } = self;
+        WorkerLimits { states: share(states), sources: share(sources), fragments: share(fragments) }
+    }
+}
+
 impl Default for WorkerLimits {
     /// pf's limits.
     fn default() -> Self {
@@ -91,6 +100,8 @@ pub struct FilterWorker {
     pub(crate) swept: u32,
     /// What timeouts are multiplied with, in 1/65536.
     pub(crate) timeout_scale: u32,
+    /// How many workers the flows are spread over.
+    workers: u32,
     random: u64,
 }
 
@@ -116,8 +127,19 @@ impl FilterWorker {
             cursor: 0,
             swept: 0,
             timeout_scale: 1 << 16,
+            workers: 1,
             random,
         }
+    }
+
+    /// Notes that this is one of so many workers, which have about as many states each.
+    pub fn be_one_of(&mut self, workers: u32) {
+        self.workers = workers;
+    }
+
+    /// How many states all workers have, as far as this one knows.
+    pub(crate) fn estimated_states(&self) -> u64 {
+        self.states.len() as u64 * u64::from(self.workers)
     }
 
     /// Keeps so many flows of each family whose packets need no rules, or none.

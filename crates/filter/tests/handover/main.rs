@@ -10,7 +10,7 @@ mod went_on;
 use std::io;
 
 use fullview_filter::address::Address;
-use fullview_filter::handover::{ImportError, ImportSummary, StateImport, export};
+use fullview_filter::handover::{ImportError, ImportSummary, StateImport, StateOwners, export};
 use fullview_filter::interfaces::{FilterInterface, Interfaces};
 use fullview_filter::ipfw::IpfwConfig;
 use fullview_filter::packet::Packet;
@@ -112,7 +112,7 @@ impl Firewall {
             bytes.extend_from_slice(chunk);
             Ok::<(), ()>(())
         };
-        export(&self.set, &mut self.worker, self.now, &self.names, take).unwrap();
+        export(&self.set, &mut [&mut self.worker], self.now, &self.names, take).unwrap();
         bytes
     }
 
@@ -120,7 +120,8 @@ impl Firewall {
     pub fn import(&mut self, bytes: &[u8], piece: usize) -> (ImportSummary, Result<(), ImportError>) {
         let names = &self.names;
         let number = |name: &str| names.iter().position(|one| one == name).map(|number| number as u16);
-        let (mut import, mut result) = (StateImport::new(&self.set, &mut self.worker, &number), Ok(()));
+        let (mut import, mut result) =
+            (StateImport::new(&self.set, StateOwners::only(&mut self.worker), &number), Ok(()));
         for piece in bytes.chunks(piece) {
             result = result.and_then(|()| import.feed(self.now, piece));
         }

@@ -87,6 +87,11 @@ impl FilterInspector {
 }
 
 impl FilterClient {
+    /// Whether the next change can be handed over.
+    pub fn has_room(&self) -> bool {
+        !self.changes.is_full()
+    }
+
     /// Hands a change to the worker.
     ///
     /// # Errors

@@ -32,6 +32,8 @@ pub mod promiscuous;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub mod reinject;
 #[cfg(target_os = "linux")]
+pub mod spread;
+#[cfg(target_os = "linux")]
 pub(crate) mod sys;
 #[cfg(target_os = "linux")]
 pub mod tap;

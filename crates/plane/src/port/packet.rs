@@ -16,6 +16,7 @@ use super::link::Link;
 use super::offload::{VirtioNetHeader, VlanTag};
 use super::packet_end::packet_end;
 use super::port_slots::PortSlots;
+use super::spread::{Spread, by_owners};
 use super::sys::{FilledFrame, PacketRing, RingSize, SendBatch, Socket};
 use super::{Port, PortError, PortLosses};
 use crate::burst::{Burst, FRAME_CAPACITY, Packet, Slot};
@@ -42,11 +43,13 @@ pub struct PacketOptions<'f> {
     pub bypass_queueing: bool,
     /// A BPF program that selects the frames to receive.
     pub filter: Option<BorrowedFd<'f>>,
+    /// Which port of a group gets a frame.
+    pub spread: Spread,
 }
 
 impl Default for PacketOptions<'_> {
     fn default() -> Self {
-        PacketOptions { ring_frames: 2048, bypass_queueing: false, filter: None }
+        PacketOptions { ring_frames: 2048, bypass_queueing: false, filter: None, spread: Spread::Flows }
     }
 }
 
@@ -116,20 +119,27 @@ impl<'a> PacketPort<'a> {
         let ports: Vec<_> = (0..workers).map(|_| open()).collect::<Result<_, _>>()?;
         let mut group = libc::PACKET_FANOUT_FLAG_UNIQUEID;
         for port in ports.iter().filter(|_| workers > 1) {
-            group = port.join(group)?;
+            group = port.join(group, options.spread)?;
         }
         Ok(ports)
     }
 
     /// Joins a fanout group, or creates one with a unique number, and returns the number.
-    fn join(&self, group: u32) -> Result<u32, PortError> {
+    fn join(&self, group: u32, spread: Spread) -> Result<u32, PortError> {
         let failed = self.link.cannot("spread its flows between several workers");
+        let mode = match spread {
+            Spread::Flows => libc::PACKET_FANOUT_HASH,
+            Spread::Owners => libc::PACKET_FANOUT_CBPF,
+        };
         // A group does not take over what its sockets have been set to ignore.
-        let mode = (libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING) << 16;
+        let mode = (mode | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING) << 16;
         let joining = if group == libc::PACKET_FANOUT_FLAG_UNIQUEID { group << 16 } else { group };
         self.receiver
             .set(libc::SOL_PACKET, libc::PACKET_FANOUT, (joining | mode) as c_int)
             .map_err(&failed)?;
+        if spread == Spread::Owners {
+            self.receiver.spread(&by_owners()).map_err(&failed)?;
+        }
         let joined: c_int = self.receiver.get(libc::SOL_PACKET, libc::PACKET_FANOUT).map_err(&failed)?;
         Ok(joined as u32 & 0xffff)
     }

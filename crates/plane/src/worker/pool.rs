@@ -1,5 +1,7 @@
 //! The free slots of a worker. Each port gets as many back as it has handed out in received packets.
 
+use rtrb::{Consumer, Producer};
+
 use crate::burst::{Burst, Packet};
 use crate::port::Port;
 
@@ -66,6 +68,20 @@ impl<'a> SlotPool<'a> {
     /// Takes slots that came from elsewhere.
     pub fn take_back(&mut self, packets: Vec<Packet<'a>>) {
         self.free.extend(packets);
+    }
+
+    /// Puts a free slot into a ring, if there is one and room for it.
+    pub fn pay(&mut self, ring: &mut Producer<Packet<'a>>) -> bool {
+        let slot = if ring.is_full() { None } else { self.free.pop() };
+        // There is room: only this thread fills the ring.
+        slot.is_some_and(|slot| ring.push(slot).is_ok())
+    }
+
+    /// Takes all slots of a ring.
+    pub fn collect(&mut self, ring: &mut Consumer<Packet<'a>>) {
+        if let Ok(paid) = ring.read_chunk(ring.slots()) {
+            self.free.extend(paid);
+        }
     }
 
     /// So many free slots, or fewer: what ports are due stays.

@@ -1,12 +1,14 @@
 //! Packet sockets, in a namespace with a cable.
 
 use std::collections::HashMap;
-use std::net::UdpSocket;
+use std::net::{IpAddr, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
 use fullview_plane::burst::{Arena, BURST, Burst, FRAME_CAPACITY};
+use fullview_plane::flow_owner::owner;
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
+use fullview_plane::port::spread::Spread;
 use fullview_plane::port::{Port, PortError, PortLosses};
 use fullview_plane::wire::checksum::Sum;
 use fullview_testnet::current::{cable, command, ip, wait_until_up};
@@ -158,6 +160,42 @@ fn frames_that_the_kernel_drops_at_egress_block_no_others() {
         assert_eq!(left.transmit(&mut burst).unwrap(), 4);
         assert_eq!(receive(&mut right, &mut pool, 2), [frame(1, 60), frame(4, 60)]);
         assert_eq!((left.losses().dropped, left.refused(), burst.len()), (2, 0, 0));
+    });
+}
+
+/// A frame between two hosts, which differ by the number, and its owner among so many workers.
+fn between_hosts(number: u8, workers: usize) -> [(Vec<u8>, usize); 2] {
+    let (mut short, mut long) = (inet(46), inet6(46));
+    let (from, to) = ([10, 0, number, 1], [198, 51, 100, number / 3]);
+    short[26..30].copy_from_slice(&from);
+    short[30..34].copy_from_slice(&to);
+    let (from6, to6) = ([number ^ 0x35; 16], [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, number, 2, 3]);
+    long[22..38].copy_from_slice(&from6);
+    long[38..54].copy_from_slice(&to6);
+    let owner_of = |from: IpAddr, to: IpAddr| owner(from.into(), to.into(), workers);
+    [(short, owner_of(from.into(), to.into())), (long, owner_of(from6.into(), to6.into()))]
+}
+
+/// What the kernel's program computes and what workers compute are the same.
+#[test]
+fn each_port_of_a_group_gets_the_packets_that_its_worker_owns() {
+    const WORKERS: usize = 3;
+    in_namespace(|| {
+        cable("left", "right", FRAME_CAPACITY);
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let options = PacketOptions { spread: Spread::Owners, ..PacketOptions::default() };
+        let mut left = open(0, "left");
+        let mut group = PacketPort::open_group(1, "right", WORKERS, options).unwrap();
+        let mut owners = [0; WORKERS];
+        for (mut frame, owner) in (0..60).flat_map(|number| between_hosts(number, WORKERS)) {
+            if owners[owner] % 3 == 1 {
+                frame.splice(12..12, [0x81, 0, 0, 5]);
+            }
+            owners[owner] += 1;
+            assert_eq!(carry(&mut left, &mut group[owner], &mut pool, &[frame.clone()]), [frame]);
+        }
+        assert!(owners.iter().all(|frames| *frames > 10), "{owners:?}");
     });
 }
 

@@ -26,11 +26,12 @@ pub fn check(config: &RouterConfig) -> Result<(), ConfigError> {
     check_interfaces(config)?;
     check_cores(&config.router)?;
     check_xdp(config)?;
-    let one_worker = config.filter.is_none() || *workers == 1;
+    let may_share =
+        *workers == 1 || config.filter.as_ref().is_none_or(|filter| filter.kernel_flows.is_none());
     ensure!(
-        one_worker,
-        "filter: packets of a flow and their answers must meet the same states; choose one worker (router.workers, \
-         --workers)"
+        may_share,
+        "filter.kernel-flows: several workers share no known flows with a program in the kernel; leave it out, or choose one \
+         worker (router.workers, --workers)"
     );
     check_export(config)?;
     if *kernel {

@@ -100,10 +100,16 @@ pub fn filter_options(config: &RouterConfig) -> Option<FilterOptions> {
     let place = if config.router.kernel { FilterPlace::BesideKernel } else { FilterPlace::Standalone };
     Some(FilterOptions {
         place,
+        workers: config.router.workers,
         language: *language,
         file: file.clone(),
         states: states.map(NonZeroU32::get),
-        kernel_flows: kernel_flows.unwrap_or(filter::KERNEL_FLOWS),
+        // They are shared with one worker only.
+        kernel_flows: if config.router.workers > 1 {
+            0
+        } else {
+            kernel_flows.unwrap_or(filter::KERNEL_FLOWS)
+        },
     })
 }
 

@@ -1,5 +1,6 @@
-//! What threads of clients use of a running filter. They ask its worker directly, so that the router's thread never waits.
+//! What threads of clients use of a running filter. They ask its workers directly, so that the router's thread never waits.
 
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -25,9 +26,14 @@ pub struct FilterUnsettled;
 
 /// A running filter, for threads that ask about it or change it.
 pub struct FilterHandle {
+    workers: Vec<WorkerLine>,
+    changing: Mutex<()>,
+}
+
+/// How threads ask one worker.
+struct WorkerLine {
     questions: Mutex<Questions>,
     wakeup: Wakeup,
-    changing: Mutex<()>,
 }
 
 struct Questions {
@@ -37,9 +43,18 @@ struct Questions {
 }
 
 impl FilterHandle {
-    pub fn new(inspector: FilterInspector, wakeup: Wakeup) -> FilterHandle {
-        let questions = Mutex::new(Questions { inspector, last: 0 });
-        FilterHandle { questions, wakeup, changing: Mutex::new(()) }
+    /// A handle of workers, each of which has such an end and is woken so.
+    pub fn new(workers: impl IntoIterator<Item = (FilterInspector, Wakeup)>) -> FilterHandle {
+        let line = |(inspector, wakeup)| {
+            let questions = Mutex::new(Questions { inspector, last: 0 });
+            WorkerLine { questions, wakeup }
+        };
+        FilterHandle { workers: workers.into_iter().map(line).collect(), changing: Mutex::new(()) }
+    }
+
+    /// The numbers of the workers, each of which has states of its own.
+    pub fn workers(&self) -> Range<usize> {
+        0..self.workers.len()
     }
 
     /// Lets one thread change rules or tables: what another one has read meanwhile would no longer be in force.
@@ -56,21 +71,24 @@ impl FilterHandle {
         }
     }
 
-    /// Asks the worker for a piece of what it remembers.
-    pub fn piece(&self, what: PieceOf) -> Result<Box<FilterPiece>, FilterUnanswered> {
-        self.exchange(FilterPiece::of(what))
+    /// Asks a worker for a piece of what it remembers.
+    pub fn piece(&self, worker: usize, what: PieceOf) -> Result<Box<FilterPiece>, FilterUnanswered> {
+        self.workers[worker].exchange(FilterPiece::of(what))
     }
 
-    /// Has the worker remove these states; returns how many of them there still were.
-    pub fn remove(&self, states: Vec<StateRecord>) -> Result<u32, FilterUnanswered> {
-        self.exchange(FilterPiece::removal(states)).map(|piece| piece.removed)
+    /// Has a worker remove these states; returns how many of them there still were.
+    pub fn remove(&self, worker: usize, states: Vec<StateRecord>) -> Result<u32, FilterUnanswered> {
+        self.workers[worker].exchange(FilterPiece::removal(states)).map(|piece| piece.removed)
     }
 
-    /// Waits until the worker forwards with the changes that were handed to it before.
+    /// Waits until all workers forward with the changes that were handed to them before.
     pub fn settle(&self) -> Result<(), FilterUnsettled> {
-        self.exchange(FilterPiece::removal(Vec::new())).map(drop).map_err(|FilterUnanswered| FilterUnsettled)
+        let settle = |line: &WorkerLine| line.exchange(FilterPiece::removal(Vec::new())).map(drop);
+        self.workers.iter().try_for_each(settle).map_err(|FilterUnanswered| FilterUnsettled)
     }
+}
 
+impl WorkerLine {
     fn exchange(&self, mut piece: FilterPiece) -> Result<Box<FilterPiece>, FilterUnanswered> {
         // A panic with the lock leaves both rings whole.
         let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);

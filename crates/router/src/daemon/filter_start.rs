@@ -9,18 +9,18 @@ use super::wakeup::Wakeup;
 use crate::events::EventKind;
 use crate::filter::{self, FilterError, FilterOptions};
 
-/// Makes the filter for these interfaces. Returns the half of the worker that `wakeup` wakes.
+/// Makes the filter for these interfaces. Returns the parts of the workers that are woken so.
 pub fn start_filter(
     options: &FilterOptions,
     interfaces: &[Interface],
     plane: &mut ControlPlane,
-    wakeup: Wakeup,
-) -> Result<WorkerFilter, FilterError> {
+    wakeups: Vec<Wakeup>,
+) -> Result<Vec<WorkerFilter>, FilterError> {
     let compiled = filter::compile(options, &FileSystem::default(), interfaces)?;
     for unknown in &compiled.unknown {
         plane.log.line(plane.now(), EventKind::Warning, &format!("filter: {unknown}"));
     }
-    let (running, worker) = RunningFilter::start(compiled, wakeup);
+    let (running, workers) = RunningFilter::start(compiled, wakeups);
     plane.filter = Some(running);
-    Ok(worker)
+    Ok(workers)
 }

@@ -61,8 +61,7 @@ pub struct KernelFilter {
 
 /// A filter that the kernel could still forward past.
 pub struct UnfencedFilter {
-    pub worker: WorkerFilter,
-    wakeup: Wakeup,
+    pub workers: Vec<WorkerFilter>,
     view: Arc<View>,
 }
 
@@ -104,18 +103,16 @@ pub fn check_fence(interfaces: &[String]) -> Result<(), BadInput> {
 impl UnfencedFilter {
     /// Makes the rules for the interfaces as they are. Wrong rules change nothing in the kernel.
     pub fn new(options: &FilterOptions, plane: &mut ControlPlane) -> Result<UnfencedFilter, DaemonError> {
-        let wakeup = Wakeup::new().map_err(system("making an eventfd"))?;
+        let wakeups = (0..options.workers).map(|_| Wakeup::new()).collect::<Result<_, _>>();
+        let wakeups = wakeups.map_err(system("making an eventfd"))?;
         let view = plane.mirror.views().current();
-        let worker = start_filter(options, &view.parts().interfaces, plane, wakeup.clone())?;
-        Ok(UnfencedFilter { worker, wakeup, view })
+        let workers = start_filter(options, &view.parts().interfaces, plane, wakeups)?;
+        Ok(UnfencedFilter { workers, view })
     }
 
-    /// Makes the fence. Returns the worker's half too.
-    pub fn fence(
-        self,
-        plane: &mut ControlPlane,
-    ) -> Result<(KernelFilter, (WorkerFilter, Wakeup)), DaemonError> {
-        let UnfencedFilter { worker, wakeup, view } = self;
+    /// Makes the fence. Returns the workers' parts too.
+    pub fn fence(self, plane: &mut ControlPlane) -> Result<(KernelFilter, Vec<WorkerFilter>), DaemonError> {
+        let UnfencedFilter { workers, view } = self;
         let interfaces = &view.parts().interfaces;
         let facts = facts(interfaces);
         let fence = Fence::raise(fenced_ports(interfaces))?;
@@ -130,7 +127,7 @@ impl UnfencedFilter {
         plane.commit();
         let view = plane.mirror.views().current();
         let followed = FollowedInterfaces::new(facts);
-        Ok((KernelFilter { fence, view, followed, opening: false }, (worker, wakeup)))
+        Ok((KernelFilter { fence, view, followed, opening: false }, workers))
     }
 }
 

@@ -86,7 +86,7 @@ use engine_choice::ChosenEngine;
 pub use engine_choice::{EngineChoice, EngineInUse};
 pub use error::DaemonError;
 pub use event_log::is_rebuild;
-pub use filter_handle::{FilterUnanswered, FilterUnsettled};
+pub use filter_handle::{FilterHandle, FilterUnanswered, FilterUnsettled};
 pub use interface_lock::{InterfaceLocks, lock};
 use kernel_filter::UnfencedFilter;
 use kernel_source::KernelSource;
@@ -103,7 +103,7 @@ pub use running_filter::{FilterInForce, check_filter};
 pub use state::{ReconfigureError, RouterState};
 pub use watch_hub::{WatchHub, WatchSession, WatchedPacket};
 use worker_path::WorkerPath;
-use workers::{FilteringWorker, KernelWorkers};
+use workers::KernelWorkers;
 
 /// How often a router that takes over copies its tables while the kernel drops messages.
 #[cfg(all(feature = "bpf", target_os = "linux"))]
@@ -194,18 +194,16 @@ fn by_workers(
     let mut filter = filter.transpose()?;
     // The ports of two routers would both forward every packet. In between, the kernel forwards.
     if let Some(predecessor) = predecessor {
-        let worker = filter.as_mut().map(|filter| &mut filter.worker);
-        end_predecessor(predecessor, &options.interfaces, worker, &mut plane)?;
+        let workers = filter.as_mut().map_or(&mut [][..], |filter| &mut filter.workers);
+        end_predecessor(predecessor, &options.interfaces, workers, &mut plane)?;
     }
     let (count, ports) = (options.workers, options.ports.clone());
-    let (filter, of_worker) = filter.map(|filter| filter.fence(&mut plane)).transpose()?.unzip();
+    let (filter, of_workers) = filter.map(|filter| filter.fence(&mut plane)).transpose()?.unzip();
     // Samples are of all packets, so all packets have to meet the worker.
     let may_share = !hub.is_sampling();
-    let kernel_flows = options.filter.as_ref().filter(|_| may_share).map_or(0, |filter| filter.kernel_flows);
-    let of_worker = of_worker.map(|(filter, wakeup)| FilteringWorker { filter, wakeup, kernel_flows });
-    let split =
-        KernelSplit::new(count, of_worker.as_ref().map(|worker| worker.kernel_flows), &options.punts)?;
-    let workers = KernelWorkers::new(count, ports, split, source.refresh.used(), Arc::clone(hub), of_worker);
+    let kernel_flows = options.filter.as_ref().map(|filter| if may_share { filter.kernel_flows } else { 0 });
+    let split = KernelSplit::new(count, kernel_flows, &options.punts)?;
+    let workers = KernelWorkers::new(count, ports, split, source.refresh.used(), Arc::clone(hub), of_workers);
     let path = WorkerPath::start(&options.interfaces, workers, filter, &choice.why, &plane)?;
     Ok(Box::new(Daemon::new(plane, source, path, queries)))
 }

@@ -5,7 +5,8 @@ use std::os::fd::BorrowedFd;
 
 use fullview_plane::burst::{BURST, Burst, Packet};
 use fullview_plane::port::link::Link;
-use fullview_plane::port::packet::PacketPort;
+use fullview_plane::port::packet::{PacketOptions, PacketPort};
+use fullview_plane::port::spread::Spread;
 use fullview_plane::port::tap::TapPort;
 use fullview_plane::port::umem::Umem;
 use fullview_plane::port::xdp::{XdpOptions, XdpPort};
@@ -188,13 +189,14 @@ pub fn slots_per_port(options: &PortOptions) -> usize {
 /// frame from the kernel before [`KernelSplit::follow`].
 pub fn open(
     (number, name, index): (u16, &str, LinkIndex),
-    workers: usize,
+    (workers, spread): (usize, Spread),
     options: &PortOptions,
     memory: &PacketMemory,
     split: &mut KernelSplit,
 ) -> Result<Vec<AnyPort>, DaemonError> {
     let by_packets = |split: &mut KernelSplit| {
-        let ports = PacketPort::open_group(number, name, workers, split.options()?)?;
+        let options = PacketOptions { spread, ..split.options()? };
+        let ports = PacketPort::open_group(number, name, workers, options)?;
         split.take(name)?;
         Ok(ports.into_iter().map(AnyPort::Packet).collect())
     };

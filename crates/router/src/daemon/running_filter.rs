@@ -1,4 +1,4 @@
-//! The filter of a running router: the rules in force, and how its worker gets others.
+//! The filter of a running router: the rules in force, and how its workers get others.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use fullview_filter::pf::files::FileSystem;
 use fullview_filter::rule::TableId;
 use fullview_filter::state::WorkerLimits;
 use fullview_plane::forward::{
-    BurstFilter, EnforceableRules, FilterClient, FilterServer, RuleChange, filter_link,
+    BurstFilter, EnforceableRules, FilterBusy, FilterClient, FilterServer, RuleChange, filter_link,
 };
 use fullview_plane::interface::Interface;
 use fullview_plane::wire::ethernet::Mac;
@@ -26,42 +26,54 @@ pub struct RunningFilter {
     limits: WorkerLimits,
     path: String,
     sources: FilterSources,
-    client: FilterClient,
-    wakeup: Wakeup,
+    workers: Vec<WorkerEnd>,
     handle: Arc<FilterHandle>,
-    /// Changes that the worker has not taken yet.
-    waiting: usize,
     /// How often the rules have changed.
     changes: u64,
+}
+
+/// Where a worker gets changes from.
+struct WorkerEnd {
+    client: FilterClient,
+    wakeup: Wakeup,
+    /// Changes that it has not taken yet.
+    waiting: usize,
 }
 
 /// A running filter, as queries find it.
 pub struct FilterInForce {
     pub rules: EnforceableRules,
+    /// What all workers remember together.
     pub limits: WorkerLimits,
     /// The file of the rules.
     pub path: String,
     pub handle: Arc<FilterHandle>,
 }
 
-/// The worker's half of the filter.
+/// A worker's part of the filter.
 pub struct WorkerFilter {
     pub filter: BurstFilter,
     pub server: FilterServer,
+    /// Wakes the worker.
+    pub wakeup: Wakeup,
 }
 
 impl RunningFilter {
-    /// Both halves of a filter without states, for the worker that `wakeup` wakes.
-    pub fn start(compiled: CompiledFilter, wakeup: Wakeup) -> (RunningFilter, WorkerFilter) {
+    /// A filter without states, and the parts of the workers that are woken so.
+    pub fn start(compiled: CompiledFilter, wakeups: Vec<Wakeup>) -> (RunningFilter, Vec<WorkerFilter>) {
         let CompiledFilter { rules, limits, path, sources, .. } = compiled;
-        let seed = RandomState::new().build_hasher().finish();
-        let filter = BurstFilter::new(&rules, limits, seed);
-        let (client, inspector, server) = filter_link();
-        let handle = Arc::new(FilterHandle::new(inspector, wakeup.clone()));
-        let (waiting, changes) = (0, 0);
-        let running =
-            RunningFilter { rules, limits, path, sources, client, wakeup, handle, waiting, changes };
-        (running, WorkerFilter { filter, server })
+        let (mut workers, mut inspectors, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+        let count = wakeups.len() as u32;
+        for wakeup in wakeups {
+            let mut filter = BurstFilter::new(&rules, limits.share(count), random_seed());
+            filter.parts().1.be_one_of(count);
+            let (client, inspector, server) = filter_link();
+            workers.push(WorkerEnd { client, wakeup: wakeup.clone(), waiting: 0 });
+            inspectors.push((inspector, wakeup.clone()));
+            parts.push(WorkerFilter { filter, server, wakeup });
+        }
+        let handle = Arc::new(FilterHandle::new(inspectors));
+        (RunningFilter { rules, limits, path, sources, workers, handle, changes: 0 }, parts)
     }
 
     /// The filter for threads that ask.
@@ -74,49 +86,66 @@ impl RunningFilter {
         }
     }
 
-    /// Hands other rules to the worker. States and counters keep their rules.
+    /// Hands other rules to the workers. States and counters keep their rules.
     ///
     /// # Errors
-    /// The rules have other limits, or the worker does not take them; the rules in force stay.
+    /// The rules have other limits, or a worker does not take them; the rules in force stay.
     pub fn change(&mut self, compiled: CompiledFilter) -> Result<(), FilterError> {
         let CompiledFilter { rules, limits, path, sources, .. } = compiled;
         if limits != self.limits {
             return Err(FilterError::OtherLimits { path });
         }
-        self.client.send(RuleChange::new(&self.rules, &rules))?;
-        self.wakeup.notify();
-        self.waiting += 1;
+        self.send(|before| RuleChange::new(before, &rules))?;
         self.changes += 1;
         (self.rules, self.path, self.sources) = (rules, path, sources);
         Ok(())
     }
 
-    /// Hands the same rules with other tables to the worker.
+    /// Hands the same rules with other tables to the workers.
     ///
     /// # Errors
-    /// The worker does not take them; the tables in force stay.
+    /// A worker does not take them; the tables in force stay.
     pub fn change_tables(&mut self, rules: EnforceableRules) -> Result<(), FilterError> {
-        self.client.send(RuleChange::of_tables(&rules))?;
-        self.wakeup.notify();
-        self.waiting += 1;
+        self.send(|_| RuleChange::of_tables(&rules))?;
         self.rules = rules;
         Ok(())
     }
 
-    /// Puts other tables in place of some in both halves, before the worker runs.
-    pub fn begin_with(&mut self, worker: &mut WorkerFilter, tables: Vec<(TableId, Arc<AddressTable>)>) {
+    /// Hands a change from the rules in force to all workers, or to none.
+    fn send(&mut self, change: impl Fn(&EnforceableRules) -> RuleChange) -> Result<(), FilterBusy> {
+        if !self.workers.iter().all(|worker| worker.client.has_room()) {
+            return Err(FilterBusy);
+        }
+        for WorkerEnd { client, wakeup, waiting } in &mut self.workers {
+            client.send(change(&self.rules))?;
+            wakeup.notify();
+            *waiting += 1;
+        }
+        Ok(())
+    }
+
+    /// Puts other tables in place of some in all parts, before the workers run.
+    pub fn begin_with<'w>(
+        &mut self,
+        workers: impl Iterator<Item = &'w mut WorkerFilter>,
+        tables: Vec<(TableId, Arc<AddressTable>)>,
+    ) {
         self.rules = self.rules.with_tables(tables);
-        worker.filter.replace_rules(Arc::clone(self.rules.rules()));
+        for worker in workers {
+            worker.filter.replace_rules(Arc::clone(self.rules.rules()));
+        }
     }
 
-    /// Frees former rules that the worker has handed back.
+    /// Frees former rules that the workers have handed back.
     pub fn free_former(&mut self) {
-        self.waiting -= self.client.free_former();
+        for WorkerEnd { client, waiting, .. } in &mut self.workers {
+            *waiting -= client.free_former();
+        }
     }
 
-    /// Whether the worker has taken all changes.
+    /// Whether the workers have taken all changes.
     pub fn is_settled(&self) -> bool {
-        self.waiting == 0
+        self.workers.iter().all(|worker| worker.waiting == 0)
     }
 
     /// How often the rules have changed.
@@ -135,6 +164,11 @@ impl RunningFilter {
         let compiled = filter::compile_after(Some(&self.rules), options, files, interfaces);
         Some(compiled.and_then(|compiled| self.change(compiled)))
     }
+}
+
+/// Another one for each worker, so that a place in one table says nothing about those in others.
+fn random_seed() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// Reads and checks the rules that a router with this plan would enforce. Returns the names in them that stand for no

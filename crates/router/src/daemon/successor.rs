@@ -18,20 +18,21 @@ pub struct Successor<'a> {
 }
 
 impl Successor<'_> {
-    /// Sends the states and tables of a filter whose worker has ended. If that fails, the other process goes on with those that
+    /// Sends the states and tables of a filter whose workers have ended. If that fails, the other process goes on with those that
     /// were sent.
-    pub fn send_states(&self, filter: Option<WorkerFilter>) {
-        let (Some(WorkerFilter { mut filter, mut server }), Some(connection)) = (filter, &self.connection)
+    pub fn send_states(&self, mut filters: Vec<WorkerFilter>) {
+        // Changes of tables that came while no worker ran.
+        filters.iter_mut().for_each(|WorkerFilter { filter, server, .. }| server.serve(filter));
+        let (Some(WorkerFilter { filter: first, .. }), Some(connection)) =
+            (filters.first(), &self.connection)
         else {
             return;
         };
-        // Changes of tables that came while no worker ran.
-        server.serve(&mut filter);
+        let (rules, now) = (Arc::clone(first.rules()), (first.clock())());
+        let mut workers: Vec<_> = filters.iter_mut().map(|worker| worker.filter.parts().1).collect();
         let interfaces = interface_names(self.plane);
-        let now = (filter.clock())();
-        let (rules, worker) = filter.parts();
         let send = |bytes: &[u8]| (&**connection).write_all(bytes);
-        let (kind, text) = match handover::export(rules, worker, now, &interfaces, send) {
+        let (kind, text) = match handover::export(&rules, &mut workers, now, &interfaces, send) {
             Ok(count) => (EventKind::Router, format!("{count} states of the filter were handed over")),
             Err(error) => {
                 (EventKind::Warning, format!("what the filter remembers cannot be handed over: {error}"))

@@ -130,9 +130,9 @@ impl DataPath<KernelSource> for WorkerPath {
 
     /// A router that takes over puts its own fence in the place of this one.
     fn stop(self, successor: Option<Successor<'_>>) -> Result<RouterCounts, DaemonError> {
-        let (counters, filter) = self.workers.stop()?;
+        let (counters, filters) = self.workers.stop()?;
         match successor {
-            Some(successor) => successor.send_states(filter),
+            Some(successor) => successor.send_states(filters),
             None => self.filter.map_or(Ok(()), KernelFilter::end)?,
         }
         Ok(RouterCounts::Workers(Box::new(counters)))

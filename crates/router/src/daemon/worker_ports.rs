@@ -7,6 +7,7 @@ use std::thread;
 use fullview_plane::burst::Packet;
 use fullview_plane::kernel_flows::PortProgram;
 use fullview_plane::port::PortError;
+use fullview_plane::port::spread::Spread;
 
 use super::error::DaemonError;
 use super::kernel_split::KernelSplit;
@@ -49,7 +50,8 @@ pub struct OpenedPorts {
 
 /// What ports are opened with.
 pub struct PortOpener<'o> {
-    pub workers: usize,
+    /// How many, and how frames are spread over them.
+    pub workers: (usize, Spread),
     pub options: &'o PortOptions,
     pub memory: &'o PacketMemory,
     pub split: &'o mut KernelSplit,
@@ -83,7 +85,7 @@ impl OpenPort {
 impl PortOpener<'_> {
     /// Opens the ports of all workers on these links. One that is gone meanwhile gets none: no route leads there any more.
     pub fn open(&mut self, links: &[Option<PortLink>]) -> Result<OpenedPorts, DaemonError> {
-        let by_worker = (0..self.workers).map(|_| Vec::new()).collect();
+        let by_worker = (0..self.workers.0).map(|_| Vec::new()).collect();
         let mut opened = OpenedPorts { ports: Vec::new(), by_worker, missing: None };
         for (number, link) in (0..).zip(links) {
             match link.as_ref().map(|link| (link, self.open_group(number, link))) {

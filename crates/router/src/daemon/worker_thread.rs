@@ -12,7 +12,7 @@ use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::port::{Port, PortError};
 use fullview_plane::report_time::ReportTime;
-use fullview_plane::worker::{SlowPath, Wait, Worker};
+use fullview_plane::worker::{Exchange, SlowPath, Wait, Worker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CpuSet, sched_setaffinity, set_name};
 
@@ -30,6 +30,17 @@ const LAST_PAUSE: Duration = Duration::from_millis(5);
 /// A worker without packets looks at least this often whether it is stopped, and what was published. Next hops that were released
 /// meanwhile stay reserved until then: the kernel reports far fewer than there are indices.
 const SLEEP: Duration = Duration::from_millis(50);
+
+/// How workers with these parts of a filter hand packets over to each other; nothing if there are not several.
+pub fn exchanges(filters: &[WorkerFilter]) -> Vec<Exchange<'static>> {
+    if filters.len() < 2 {
+        return Vec::new();
+    }
+    Exchange::between(filters.iter().map(|filter| {
+        let wakeup = filter.wakeup.clone();
+        Box::new(move || wakeup.notify()) as Box<dyn Fn() + Send + Sync>
+    }))
+}
 
 /// A port that a worker can wait for.
 pub trait WorkerPort: Port<'static> + Send + 'static {
@@ -54,6 +65,9 @@ pub struct WorkerParts<P, S> {
     pub core: Option<usize>,
     /// Wakes the worker while it sleeps.
     pub wakeup: Option<Wakeup>,
+    /// The worker's part of the filter, and what it hands packets over by if there are several workers.
+    pub filter: Option<WorkerFilter>,
+    pub exchange: Option<Exchange<'static>>,
 }
 
 /// Other ports for a worker that runs.
@@ -95,6 +109,8 @@ pub struct EndedWorker<S> {
     pub packets: Vec<Packet<'static>>,
     /// The filter, for a worker that goes on in place of this one.
     pub filter: Option<WorkerFilter>,
+    /// It may hold packets until all workers have ended.
+    pub exchange: Option<Exchange<'static>>,
     pub result: Result<Counters, PortError>,
 }
 
@@ -190,30 +206,53 @@ fn work<P: WorkerPort, S: SlowPath>(
     status: &Arc<WorkerState>,
     ready: &SyncSender<()>,
 ) -> EndedWorker<S> {
-    let WorkerParts { forwarder, ports, packets, mut slow, core, wakeup } = parts;
+    let WorkerParts { mut forwarder, ports, packets, mut slow, core, wakeup, filter, exchange } = parts;
     // Tools such as `top -H` show the name; without it they show that of the program.
     let _ = set_name(c"worker");
     core.into_iter().for_each(stay_on);
-    let sleep = Sleep { status: Arc::clone(status), wakeup };
+    let sleep = Sleep { status: Arc::clone(status), wakeup: wakeup.clone() };
+    if let Some(WorkerFilter { filter, server, .. }) = filter {
+        forwarder.set_filter(filter);
+        forwarder.set_filter_server(server);
+    }
     let mut worker = Worker::new(forwarder, ports, packets.into_iter(), &mut slow, sleep);
+    exchange.into_iter().for_each(|exchange| worker.set_exchange(exchange));
     status.publish(worker.published());
     // The channel has room, and the thread that started this one waits for it.
     let _ = ready.send(());
     let mut result = commands.follow(&mut worker);
-    // Packets that came in before the stop are still forwarded.
+    if let Err(error) = work_off(&mut worker) {
+        result = Err(error);
+    }
+    let counters = worker.published().counters();
+    let filter = worker.take_filter().zip(wakeup);
+    let filter = filter.map(|((filter, server), wakeup)| WorkerFilter { filter, server, wakeup });
+    let exchange = worker.take_exchange();
+    let (ports, mut packets) = worker.into_parts();
+    packets.extend(ports.into_iter().flatten().flat_map(P::close));
+    EndedWorker { slow, packets, filter, exchange, result: result.map(|()| counters) }
+}
+
+/// Still forwards what came in before the stop, also what other workers hand over meanwhile.
+fn work_off<P: WorkerPort, S: SlowPath, W: Wait<P>>(
+    worker: &mut Worker<'static, P, &mut S, W>,
+) -> Result<(), PortError> {
+    let (mut result, mut are_all_done) = (Ok(()), false);
     for _ in 0..LAST_ROUNDS {
         match worker.round() {
-            Ok(0) if !worker.has_unsent() => break,
-            Ok(0) => std::thread::sleep(LAST_PAUSE),
+            // What the others handed over came before they were done, so it was among this round's.
+            Ok(0) if are_all_done && !worker.has_unsent() => break,
+            Ok(0) => {
+                let were_all_done = std::mem::replace(&mut are_all_done, worker.finish());
+                if were_all_done == are_all_done {
+                    std::thread::sleep(LAST_PAUSE);
+                }
+            }
             Ok(_) => {}
             Err(error) => result = Err(error),
         }
     }
-    let counters = worker.published().counters();
-    let filter = worker.take_filter().map(|(filter, server)| WorkerFilter { filter, server });
-    let (ports, mut packets) = worker.into_parts();
-    packets.extend(ports.into_iter().flatten().flat_map(P::close));
-    EndedWorker { slow, packets, filter, result: result.map(|()| counters) }
+    result
 }
 
 /// Binds this thread to a core. The cores were available when the router started. One that was taken away since is no

@@ -11,7 +11,9 @@ use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::kernel_flows::{FlowMemory, PortDevice};
 use fullview_plane::noted_links::NotedLinks;
+use fullview_plane::port::spread::Spread;
 use fullview_plane::report_time::ReportTime;
+use fullview_plane::worker::Exchange;
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
 
@@ -24,10 +26,9 @@ use super::neighbor_resolution::UnresolvedDestination;
 use super::ports::{self, PacketMemory};
 use super::punts::PuntCounts;
 use super::running_filter::WorkerFilter;
-use super::wakeup::Wakeup;
 use super::watch_hub::WatchHub;
 use super::worker_ports::{OpenPort, OpenedPorts, PortLink, PortOpener, WorkerPorts, closed_at_once};
-use super::worker_thread::{Adaptation, PortChange, UnusedPorts, WorkerParts, WorkerThread};
+use super::worker_thread::{Adaptation, PortChange, UnusedPorts, WorkerParts, WorkerThread, exchanges};
 use crate::error::causes;
 use crate::mirror::Mirror;
 use crate::options::PortOptions;
@@ -42,9 +43,9 @@ pub struct KernelWorkers {
     options: PortOptions,
     memory: PacketMemory,
     split: KernelSplit,
-    /// The filter of the only worker while it does not run, and what wakes that worker.
-    filter: Option<WorkerFilter>,
-    wakeup: Option<Wakeup>,
+    /// The workers' parts of the filter while they do not run; none without a filter.
+    filters: Vec<WorkerFilter>,
+    is_filtering: bool,
     used: Arc<UsedNeighbors>,
     /// What workers have, by port.
     ports: Vec<Option<OpenPort>>,
@@ -64,29 +65,20 @@ struct KernelWorker {
     unresolved: Receiver<UnresolvedDestination>,
 }
 
-/// What the only worker of a router with a filter gets.
-pub struct FilteringWorker {
-    pub filter: WorkerFilter,
-    /// Wakes the worker.
-    pub wakeup: Wakeup,
-    /// Known flows that a program in the kernel forwards at most.
-    pub kernel_flows: u16,
-}
-
 impl KernelWorkers {
-    /// Prepares `count` workers, which [`Self::change`] starts once their ports are known. With a filter there is one
-    /// worker.
+    /// Prepares `count` workers, which [`Self::change`] starts once their ports are known. With a filter, each gets its part of it.
     pub fn new(
         count: usize,
         options: PortOptions,
         split: KernelSplit,
         used: Arc<UsedNeighbors>,
         hub: Arc<WatchHub>,
-        filter: Option<FilteringWorker>,
+        filters: Option<Vec<WorkerFilter>>,
     ) -> KernelWorkers {
         let (memory, counters) = (PacketMemory::new(), Counters::new(0));
-        let (mut filter, wakeup) = filter.map(|worker| (worker.filter, worker.wakeup)).unzip();
-        if let (Some(WorkerFilter { filter, .. }), Some(sharing)) = (&mut filter, split.flow_sharing()) {
+        let (is_filtering, mut filters) = (filters.is_some(), filters.unwrap_or_default());
+        // A program in the kernel shares flows with one worker only.
+        if let ([WorkerFilter { filter, .. }], Some(sharing)) = (&mut *filters, split.flow_sharing()) {
             filter.share_flows(sharing);
         }
         KernelWorkers {
@@ -94,8 +86,8 @@ impl KernelWorkers {
             options,
             memory,
             split,
-            filter,
-            wakeup,
+            filters,
+            is_filtering,
             used,
             ports: Vec::new(),
             running: Vec::new(),
@@ -130,9 +122,9 @@ impl KernelWorkers {
         !self.running.is_empty() && self.running.iter().all(|worker| !worker.thread.is_finished())
     }
 
-    /// Whether the worker has a filter.
+    /// Whether the workers have a filter.
     pub fn are_filtering(&self) -> bool {
-        self.wakeup.is_some()
+        self.is_filtering
     }
 
     /// Configures the kernel's classifier from the mirror's present state.
@@ -283,26 +275,38 @@ impl KernelWorkers {
         };
         self.ports = ports;
         self.split.release_others(&self.numbers());
-        let mut cores = self.options.cores.clone().into_iter();
-        self.running = by_worker.into_iter().map(|ports| self.start(ports, mirror, cores.next())).collect();
+        self.running = self.start_all(by_worker, mirror);
         // The classifier takes frames from the kernel from here on, and not before: no frame is forwarded twice, and none is
         // lost between the two.
         self.split.follow(mirror, self.oldest_round())?;
         Ok(missing)
     }
 
-    fn start(&mut self, ports: WorkerPorts, mirror: &Mirror, core: Option<usize>) -> KernelWorker {
+    fn start_all(&mut self, ports: Vec<WorkerPorts>, mirror: &Mirror) -> Vec<KernelWorker> {
+        let mut cores = self.options.cores.clone().into_iter();
+        let filters = std::mem::take(&mut self.filters);
+        let (mut exchanges, mut filters) = (exchanges(&filters).into_iter(), filters.into_iter());
+        let mut start = |ports| {
+            let filtering = (filters.next(), exchanges.next());
+            self.start(ports, mirror, filtering, cores.next())
+        };
+        ports.into_iter().map(&mut start).collect()
+    }
+
+    fn start(
+        &mut self,
+        ports: WorkerPorts,
+        mirror: &Mirror,
+        (filter, exchange): (Option<WorkerFilter>, Option<Exchange<'static>>),
+        core: Option<usize>,
+    ) -> KernelWorker {
         let packets = self.memory.take(ports.iter().flatten().count(), &self.options);
         let mut forwarder = Forwarder::new(mirror.views().reader());
         self.hub.connect(&mut forwarder, ports.len());
-        if let Some(WorkerFilter { filter, server }) = self.filter.take() {
-            forwarder.set_filter(filter);
-            forwarder.set_filter_server(server);
-        }
         let (mut slow, unresolved) = ToKernel::new(self.split.reinjector());
         self.adaptation()(&mut forwarder, &mut slow);
-        let wakeup = self.wakeup.clone();
-        let parts = WorkerParts { forwarder, ports, packets, slow, core, wakeup };
+        let wakeup = filter.as_ref().map(|filter| filter.wakeup.clone());
+        let parts = WorkerParts { forwarder, ports, packets, slow, core, wakeup, filter, exchange };
         KernelWorker { thread: WorkerThread::start(parts), surplus: 0, unresolved }
     }
 
@@ -318,8 +322,9 @@ impl KernelWorkers {
     }
 
     fn open(&mut self, links: &[Option<PortLink>]) -> Result<OpenedPorts, DaemonError> {
-        let KernelWorkers { count: workers, options, memory, split, used, .. } = self;
-        PortOpener { workers: *workers, options, memory, split, used }.open(links)
+        let KernelWorkers { count, options, memory, split, used, is_filtering, .. } = self;
+        let spread = if *is_filtering { Spread::Owners } else { Spread::Flows };
+        PortOpener { workers: (*count, spread), options, memory, split, used }.open(links)
     }
 
     /// The failed links that workers leave.
@@ -355,21 +360,24 @@ impl KernelWorkers {
             wait_for_processors();
         }
         self.running.iter().for_each(|worker| worker.thread.stop());
+        let mut exchanges = Vec::new();
         for worker in self.running.drain(..) {
             let ended = worker.thread.join()?;
             self.split.take_back(ended.slow.reinjector);
             self.memory.take_back(ended.packets);
-            self.filter = ended.filter;
+            self.filters.extend(ended.filter);
+            exchanges.extend(ended.exchange);
             self.counters.add(&ended.result?);
         }
+        self.memory.take_back(exchanges.into_iter().flat_map(Exchange::into_packets));
         Ok(())
     }
 
-    /// Ends the workers for good; returns what they counted, and the filter.
-    pub fn stop(mut self) -> Result<(Counters, Option<WorkerFilter>), DaemonError> {
+    /// Ends the workers for good; returns what they counted, and the parts of the filter.
+    pub fn stop(mut self) -> Result<(Counters, Vec<WorkerFilter>), DaemonError> {
         self.end()?;
         self.memory.log_returned();
-        Ok((self.counters, self.filter))
+        Ok((self.counters, self.filters))
     }
 }
 

@@ -1,21 +1,25 @@
 //! Describes the filter of a running router. These functions run in the threads of clients, which ask the filter's worker.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fullview_filter::rule::{CompiledRule, NamedTable};
 use fullview_filter::ruleset::{Language, RuleSet};
 use fullview_filter::state::RuleCounters;
-use fullview_plane::forward::PieceOf;
+use fullview_plane::forward::{FilterPiece, PieceOf};
 use fullview_plane::kernel_flows::SharedTotals;
 use fullview_plane::verdict::Reason;
 
 use crate::control::filter::{
     FilterQuery, FilterStatus, KernelFlows, MAX_LIMIT, RuleStatus, RuleTotals, TableSummary, UsedRoom,
 };
-use crate::daemon::{FilterInForce, QueryHandle, RouterState, total};
+use crate::daemon::{FilterHandle, FilterInForce, QueryHandle, RouterState, total};
 
 /// So many rules have metrics of their own at most.
 pub const MOST_METRICS: usize = MAX_LIMIT;
+
+/// How often workers are asked until all of them have the same rules. A change reaches them within a round of each.
+const MOST_TRIES: usize = 100;
 
 /// Refuses questions about the filter of a router that has none.
 const NO_FILTER: &str = "this router has no filter; it has one if it is started with --filter or a section [filter] of its configuration";
@@ -36,30 +40,55 @@ pub fn status(queries: &QueryHandle, query: &FilterQuery) -> Result<FilterStatus
     page(&filter, drops, query)
 }
 
-/// A page of rules. The piece of the worker that it begins with says which rules are in force.
+/// A page of rules. The pieces of the workers that it begins with say which rules are in force.
 pub fn page(
     filter: &FilterInForce,
     drops: BTreeMap<String, u64>,
     query: &FilterQuery,
 ) -> Result<FilterStatus, String> {
-    let piece = filter.handle.piece(PieceOf::Rules(query.from)).map_err(|error| error.to_string())?;
-    let (states, sources) = piece.totals;
-    let (rules, counters) = piece.rules.ok_or(UNFILLED)?;
-    let counted = RuleCounts { rules: &rules, counters: &counters, states: &piece.rule_states };
+    let pieces = pieces(&filter.handle, query.from)?;
+    let rules = pieces.first().and_then(|piece| piece.rules.as_ref()).ok_or(UNFILLED)?.0.clone();
+    let counters: Vec<_> =
+        pieces.iter().flat_map(|piece| &piece.rules).map(|(_, counters)| &**counters).collect();
+    let states = sum_of_states(&pieces);
+    let counted = RuleCounts { rules: &rules, counters: &counters, states: &states };
+    let [states, sources] = [|piece: &FilterPiece| piece.totals.0, |piece: &FilterPiece| piece.totals.1]
+        .map(|total| pieces.iter().map(|piece| total(piece)).sum());
     let (listed, next) = counted.page(query.from, query.limit.clamp(1, MAX_LIMIT));
     Ok(FilterStatus {
         language: language(rules.language()).into(),
         file: filter.path.clone(),
         states: UsedRoom { used: states, most: filter.limits.states },
         sources: UsedRoom { used: sources, most: filter.limits.sources },
-        replaced_states: piece.replaced,
-        kernel_flows: piece.shared.map(kernel_flows),
+        replaced_states: pieces.iter().map(|piece| piece.replaced).sum(),
+        kernel_flows: pieces.iter().find_map(|piece| piece.shared).map(kernel_flows),
         drops,
         totals: counted.totals(),
         tables: rules.named_tables().iter().map(|table| summary(&rules, table)).collect(),
         rules: listed,
         next,
     })
+}
+
+/// The pieces of all workers about the rules from this one on, which are those of one rule set.
+fn pieces(handle: &FilterHandle, from: u32) -> Result<Vec<FilterPiece>, String> {
+    for _ in 0..MOST_TRIES {
+        let pieces =
+            handle.workers().map(|worker| handle.piece(worker, PieceOf::Rules(from)).map(|piece| *piece));
+        let pieces: Vec<_> = pieces.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        let mut rules = pieces.iter().map(|piece| piece.rules.as_ref().map(|(rules, _)| Arc::as_ptr(rules)));
+        let first = rules.next();
+        if rules.all(|other| Some(other) == first) {
+            return Ok(pieces);
+        }
+    }
+    Err("the rules of the filter change all the time; ask again".to_owned())
+}
+
+/// How many states all workers have of each rule.
+fn sum_of_states(pieces: &[FilterPiece]) -> Vec<u32> {
+    let rules = pieces.iter().map(|piece| piece.rule_states.len()).min().unwrap_or(0);
+    (0..rules).map(|rule| pieces.iter().map(|piece| piece.rule_states[rule]).sum()).collect()
 }
 
 fn kernel_flows(SharedTotals { flows, most, packets }: SharedTotals) -> KernelFlows {
@@ -95,7 +124,8 @@ pub fn rule(rules: &RuleSet, index: u32) -> Option<&CompiledRule> {
 /// Rules with their counts.
 struct RuleCounts<'a> {
     rules: &'a RuleSet,
-    counters: &'a RuleCounters,
+    /// Those of each worker.
+    counters: &'a [&'a RuleCounters],
     /// Of the rules from the first one of the page on.
     states: &'a [u32],
 }
@@ -108,7 +138,7 @@ impl RuleCounts<'_> {
         // The states end the loop, so that no index is computed behind the last rule: a client may ask from any number on.
         for (states, index) in self.states.iter().zip(from..) {
             let Some(rule) = rule(self.rules, index) else { break };
-            let (packets, bytes) = self.counters.get(index as usize);
+            let (packets, bytes) = self.count(index as usize);
             let is_full = listed.len() == limit;
             match listed.last_mut() {
                 Some(last) if is_same(last, rule) => {
@@ -131,10 +161,16 @@ impl RuleCounts<'_> {
         }
     }
 
+    /// The packets and bytes of a rule.
+    fn count(&self, index: usize) -> (u64, u64) {
+        RuleCounters::sum(self.counters.iter().copied(), index)
+    }
+
     fn totals(&self) -> RuleTotals {
-        let counts = (0..self.counters.len()).map(|index| self.counters.get(index));
+        let rules = self.rules.counted_rules();
+        let counts = (0..rules).map(|index| self.count(index));
         let (packets, bytes) = counts.fold((0, 0), |sum: (u64, u64), one| (sum.0 + one.0, sum.1 + one.1));
-        RuleTotals { rules: self.rules.counted_rules(), packets, bytes }
+        RuleTotals { rules, packets, bytes }
     }
 }
 
@@ -163,7 +199,7 @@ mod tests {
         let states: Vec<u32> = numbers.iter().map(|_| 1).skip(from as usize).take(piece).collect();
         let counters = RuleCounters::new(numbers.len());
         let (page, next) =
-            RuleCounts { rules: &rules, counters: &counters, states: &states }.page(from, limit);
+            RuleCounts { rules: &rules, counters: &[&counters], states: &states }.page(from, limit);
         (page.iter().map(|rule| (rule.number, rule.states)).collect(), next)
     }
 

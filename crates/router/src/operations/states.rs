@@ -13,10 +13,46 @@ use super::filter::{UNFILLED, in_force, rule};
 use crate::control::filter::{
     FlowEnd, MAX_LIMIT, RuleReference, StateStatus, StatesPage, StatesQuery, StatesRemoved,
 };
-use crate::daemon::{QueryHandle, RouterState};
+use crate::daemon::{FilterHandle, FilterUnanswered, QueryHandle, RouterState};
+use crate::filter::MOST_STATES;
 
 /// A page looks at so many pieces of the worker's table at most, so that its client does not wait for long.
 const MOST_PIECES: usize = 64;
+
+/// An entry of a worker's table.
+#[derive(Clone, Copy)]
+struct Place {
+    worker: usize,
+    entry: u32,
+}
+
+/// The bits of an entry's number. Those of the worker's are above them.
+const ENTRY_BITS: u32 = 24;
+const _: () = assert!(MOST_STATES <= 1 << ENTRY_BITS);
+
+impl Place {
+    /// Where the list goes on, if there is such a worker.
+    fn of(number: Option<u32>, handle: &FilterHandle) -> Option<Place> {
+        let number = number?;
+        let place = Place { worker: (number >> ENTRY_BITS) as usize, entry: number % (1 << ENTRY_BITS) };
+        handle.workers().contains(&place.worker).then_some(place)
+    }
+
+    fn number(self) -> u32 {
+        (self.worker as u32) << ENTRY_BITS | self.entry
+    }
+
+    /// The states from here on, and where the next piece begins.
+    fn piece(self, handle: &FilterHandle) -> Result<(Box<FilterPiece>, Option<u32>), FilterUnanswered> {
+        let piece = handle.piece(self.worker, PieceOf::States(self.entry))?;
+        let of_next_worker = Place { worker: self.worker + 1, entry: 0 };
+        let next = match piece.next {
+            Some(entry) => Some(Place { entry, ..self }),
+            None => handle.workers().contains(&of_next_worker.worker).then_some(of_next_worker),
+        };
+        Ok((piece, next.map(Place::number)))
+    }
+}
 
 /// A page of states.
 pub fn page(queries: &QueryHandle, query: &StatesQuery) -> Result<StatesPage, String> {
@@ -26,9 +62,12 @@ pub fn page(queries: &QueryHandle, query: &StatesQuery) -> Result<StatesPage, St
     let (limit, mut page) =
         (query.limit.clamp(1, MAX_LIMIT), StatesPage { states: Vec::new(), next: Some(query.from) });
     for _ in 0..MOST_PIECES {
-        let Some(from) = page.next else { break };
-        let piece = filter.handle.piece(PieceOf::States(from)).map_err(|error| error.to_string())?;
-        wanted.add(&piece, &names, limit, &mut page)?;
+        let place = Place::of(page.next, &filter.handle);
+        page.next = None;
+        let Some(place) = place else { break };
+        let (piece, next) = place.piece(&filter.handle).map_err(|error| error.to_string())?;
+        page.next = next;
+        wanted.add(place, &piece, &names, limit, &mut page)?;
         if page.states.len() == limit {
             break;
         }
@@ -42,15 +81,17 @@ pub fn remove(queries: &QueryHandle, query: &StatesQuery) -> Result<StatesRemove
     let wanted = WantedStates::of(query)?;
     let mut done = StatesRemoved { removed: 0, next: Some(query.from) };
     for _ in 0..MOST_PIECES {
-        let Some(from) = done.next else { break };
-        let piece = handle.piece(PieceOf::States(from)).map_err(|error| error.to_string())?;
+        let place = Place::of(done.next, &handle);
+        done.next = None;
+        let Some(place) = place else { break };
+        let (piece, next) = place.piece(&handle).map_err(|error| error.to_string())?;
         let (rules, _) = piece.rules.as_ref().ok_or(UNFILLED)?;
         let chosen: Vec<_> = piece.states.iter().filter(|state| wanted.includes(rules, state)).collect();
         for states in chosen.chunks(MOST_REMOVED) {
             let states = states.iter().map(|state| **state).collect();
-            done.removed += handle.remove(states).map_err(|error| error.to_string())?;
+            done.removed += handle.remove(place.worker, states).map_err(|error| error.to_string())?;
         }
-        done.next = piece.next;
+        done.next = next;
     }
     Ok(done)
 }
@@ -78,16 +119,16 @@ impl WantedStates {
     /// Adds the wanted states of a piece to a page, which has at most so many.
     fn add(
         &self,
+        place: Place,
         piece: &FilterPiece,
         names: &[String],
         limit: usize,
         page: &mut StatesPage,
     ) -> Result<(), String> {
         let (rules, _) = piece.rules.as_ref().ok_or(UNFILLED)?;
-        page.next = piece.next;
         for state in piece.states.iter().filter(|state| self.includes(rules, state)) {
             if page.states.len() == limit {
-                page.next = Some(state.entry);
+                page.next = Some(Place { entry: state.entry, ..place }.number());
                 break;
             }
             page.states.push(status(rules, names, state));

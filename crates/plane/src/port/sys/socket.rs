@@ -87,9 +87,17 @@ impl Socket {
 
     /// Receives only the frames that a program of classic BPF selects.
     pub fn filter(&self, program: &[libc::sock_filter]) -> io::Result<()> {
+        self.set_program(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program)
+    }
+
+    /// Has a program of classic BPF choose the socket of this one's group that gets a frame.
+    pub fn spread(&self, program: &[libc::sock_filter]) -> io::Result<()> {
+        self.set_program(libc::SOL_PACKET, libc::PACKET_FANOUT_DATA, program)
+    }
+
+    fn set_program(&self, level: c_int, option: c_int, program: &[libc::sock_filter]) -> io::Result<()> {
         let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-        let (level, option, len) =
-            (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, size_of::<libc::sock_fprog>() as libc::socklen_t);
+        let len = size_of::<libc::sock_fprog>() as libc::socklen_t;
         // SAFETY: the kernel copies the program, which is borrowed until the call ends, and writes nothing to it.
         let set =
             unsafe { libc::setsockopt(self.0.as_raw_fd(), level, option, (&raw const program).cast(), len) };

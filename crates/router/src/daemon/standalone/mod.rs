@@ -48,29 +48,34 @@ pub fn start(
     let mut source = StandaloneSource::new(host, &mut plane, &config.plan, wakeups);
     let wake: Wake = Arc::new(move || router.notify());
     let ends = source.host.connect(options.workers, &wake);
-    let mut filter = start_planned_filter(options, config, &mut plane, source.host.ports(), worker.clone())?;
+    let mut wakeups = vec![worker.clone()];
+    for _ in 1..options.workers {
+        wakeups.push(wakeup()?);
+    }
+    let mut filters = start_planned_filter(options, config, &mut plane, source.host.ports(), wakeups)?;
     if let Some(predecessor) = predecessor {
-        end_predecessor(predecessor, &options.interfaces, filter.as_mut(), &mut plane)?;
+        end_predecessor(predecessor, &options.interfaces, &mut filters, &mut plane)?;
     }
     let opened = OpenPorts::open(options, &config.plan)?;
     let of_first = opened.ports.first().into_iter().flatten().flatten();
     let lines = options.interfaces.iter().zip(of_first).zip(source.host.ports());
     let carriers = CarrierMonitor::of(lines.map(|((name, port), state)| (name, port, state.up)))?;
     source.monitor(carriers);
-    let path = StandaloneWorkers::start(opened, ends, &options.ports, &plane.mirror, filter, worker, hub);
+    let path = StandaloneWorkers::start(opened, ends, &options.ports, &plane.mirror, filters, worker, hub);
     Ok(Daemon::new(plane, source, path, queries))
 }
 
-/// Makes the filter, if there is one, for the interfaces as they are at the start. Returns the worker's half.
+/// Makes the filter, if there is one, for the interfaces as they are at the start. Returns the parts of the workers that are woken
+/// so.
 fn start_planned_filter(
     options: &RouterOptions,
     config: &StandaloneConfig,
     plane: &mut ControlPlane,
     ports: &[PortState],
-    wakeup: Wakeup,
-) -> Result<Option<WorkerFilter>, FilterError> {
-    let Some(options) = &options.filter else { return Ok(None) };
+    wakeups: Vec<Wakeup>,
+) -> Result<Vec<WorkerFilter>, FilterError> {
+    let Some(options) = &options.filter else { return Ok(Vec::new()) };
     let interfaces = plane.mirror.views().current().parts().interfaces.clone();
     let interfaces = with_planned_addresses(interfaces, &config.plan.interfaces, ports);
-    start_filter(options, &interfaces, plane, wakeup).map(Some)
+    start_filter(options, &interfaces, plane, wakeups)
 }

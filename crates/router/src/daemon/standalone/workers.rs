@@ -15,7 +15,7 @@ use crate::daemon::running_filter::{RunningFilter, WorkerFilter};
 use crate::daemon::successor::Successor;
 use crate::daemon::wakeup::Wakeup;
 use crate::daemon::watch_hub::WatchHub;
-use crate::daemon::worker_thread::{WorkerParts, WorkerThread};
+use crate::daemon::worker_thread::{WorkerParts, WorkerThread, exchanges};
 use crate::host::channel::WorkerEndpoint;
 use crate::mirror::Mirror;
 use crate::options::PortOptions;
@@ -27,44 +27,51 @@ pub struct StandaloneWorkers {
 }
 
 impl StandaloneWorkers {
-    /// Starts a worker on each set of ports. `wakeup` wakes the first, which sends for the host; a filter is that of the only
-    /// worker.
+    /// Starts a worker on each set of ports. `wakeup` wakes the first, which sends for the host; with a filter, each has its part.
     pub fn start(
         opened: OpenPorts,
         ends: Vec<WorkerEndpoint>,
         options: &PortOptions,
         mirror: &Mirror,
-        mut filter: Option<WorkerFilter>,
+        filters: Vec<WorkerFilter>,
         wakeup: Wakeup,
         hub: &WatchHub,
     ) -> StandaloneWorkers {
         let OpenPorts { ports, mut memory, cards } = opened;
         let (mut cores, mut first) = (options.cores.iter().copied(), Some(wakeup));
+        let (mut exchanges, mut filters) = (exchanges(&filters).into_iter(), filters.into_iter());
         let start = |(ports, slow): (Vec<Option<AnyPort>>, WorkerEndpoint)| {
             let packets = memory.take(ports.len(), options);
             let mut forwarder = Forwarder::new(mirror.views().reader());
             hub.connect(&mut forwarder, ports.len());
-            if let Some(WorkerFilter { filter, server }) = filter.take() {
-                forwarder.set_filter(filter);
-                forwarder.set_filter_server(server);
-            }
-            let (core, wakeup) = (cores.next(), first.take());
-            WorkerThread::start(WorkerParts { forwarder, ports, packets, slow, core, wakeup })
+            let (filter, exchange) = (filters.next(), exchanges.next());
+            let of_filter = filter.as_ref().map(|filter| filter.wakeup.clone());
+            let (core, wakeup) = (cores.next(), first.take().or(of_filter));
+            WorkerThread::start(WorkerParts {
+                forwarder,
+                ports,
+                packets,
+                slow,
+                core,
+                wakeup,
+                filter,
+                exchange,
+            })
         };
         let threads = ports.into_iter().zip(ends).map(start).collect();
         StandaloneWorkers { threads, _cards: cards }
     }
 
-    /// Ends all workers; returns what they counted, and the filter of the only one.
-    fn end(&mut self) -> Result<(Counters, Option<WorkerFilter>), DaemonError> {
+    /// Ends all workers; returns what they counted, and their parts of the filter.
+    fn end(&mut self) -> Result<(Counters, Vec<WorkerFilter>), DaemonError> {
         self.threads.iter().for_each(WorkerThread::stop);
-        let (mut counters, mut filter) = (Counters::new(0), None);
+        let (mut counters, mut filters) = (Counters::new(0), Vec::new());
         for thread in self.threads.drain(..) {
             let ended = thread.join()?;
-            filter = filter.or(ended.filter);
+            filters.extend(ended.filter);
             counters.add(&ended.result?);
         }
-        Ok((counters, filter))
+        Ok((counters, filters))
     }
 }
 
@@ -90,9 +97,9 @@ impl DataPath<StandaloneSource> for StandaloneWorkers {
     }
 
     fn stop(mut self, successor: Option<Successor<'_>>) -> Result<RouterCounts, DaemonError> {
-        let (counters, filter) = self.end()?;
+        let (counters, filters) = self.end()?;
         if let Some(successor) = successor {
-            successor.send_states(filter);
+            successor.send_states(filters);
         }
         Ok(RouterCounts::Workers(Box::new(counters)))
     }
