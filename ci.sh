@@ -34,7 +34,7 @@
 #                    every answer
 #   isa         140  that the tests covered every instruction set of this processor; the code without vectors; that the
 #                    workspace compiles for aarch64
-#   loom        70   every interleaving of how tables are published and how their memory is reused
+#   loom        80   every interleaving of how tables are published, how their memory is reused, and how workers wake each other
 #   api         20   that the public interface of fullview-table is crates/table/public-api.txt (ACCEPT=1 renews it)
 #   capi        10   the C interface: header (ACCEPT=1 renews it), library, example and checks in C, with sanitizers
 #   peers_check 100  that the Rust, Go and C programs measured beside ours build and answer a small table correctly, the C
@@ -77,6 +77,7 @@ MLRSEARCH=1.2.1
 # choose other features of the dependencies, and compile everything a second time.
 WITH_BPF=(--workspace --features bpf)   # the packages that have this feature
 TABLE_CRATE=fullview-table
+PLANE_CRATE=fullview-plane
 PLAIN_TESTS=(--workspace --lib --bins --test router --test oracle)   # the tests that this feature changes
 PLAIN_TESTS_OF_CLI=(--workspace --test cli builds::)   # and those of the command line
 SOAK_TESTS=(--test router)
@@ -357,7 +358,9 @@ churn() { FULLVIEW_CHURN=${FULLVIEW_CHURN:-500000} tested "${READER_TESTS[@]}" -
 loom() {
     # The code itself, and models of the parts that use atomics which loom has not. All of it runs for a second, less than optimizing
     # it takes.
-    ours_with loom test --locked --config "profile.dev.package.$TABLE_CRATE.opt-level=0" -p "$TABLE_CRATE" --features loom --lib "${LOOM_TESTS[@]}" interleavings
+    local unoptimized=(--config "profile.dev.package.$TABLE_CRATE.opt-level=0")
+    ours_with loom test --locked "${unoptimized[@]}" -p "$TABLE_CRATE" --features loom --lib "${LOOM_TESTS[@]}" interleavings
+    ours_with loom test --locked "${unoptimized[@]}" -p "$PLANE_CRATE" --features loom --lib interleavings
 }
 
 # Three ways to forward at once, each beside its own neighbours.

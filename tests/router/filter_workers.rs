@@ -214,6 +214,30 @@ fn packets_that_a_card_gives_to_another_worker_are_handed_over() {
     }
 }
 
+/// Each worker shares the flows that it has the states of.
+#[cfg(feature = "bpf")]
+#[test]
+fn a_program_in_the_kernel_forwards_known_flows_of_all_workers() {
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = WorkersLab::new("pf", PF);
+    let right = lab.lab.right(4000);
+    for host in 2..2 + HOSTS {
+        let left = lab.left(host);
+        let in_kernel = || lab.filter()["kernel-flows"]["packets"].as_u64().unwrap();
+        let before = in_kernel();
+        let passes_there = || {
+            let arrived = (0..5).filter(|_| passes(&left, &right) && passes(&right, &left)).count();
+            // Counts are taken a few times a second.
+            std::thread::sleep(Duration::from_millis(300));
+            arrived > 0 && in_kernel() > before
+        };
+        assert!(eventually(passes_there), "host {host}: {}", lab.filter());
+    }
+    lab.end();
+}
+
 /// The new router has one worker, and the one after it has two again.
 #[cfg(feature = "bpf")]
 #[test]

@@ -483,7 +483,7 @@ fn what_cannot_be_enforced_is_refused() {
             "block\npass keep state (max 10)\n",
             "pf",
             "--workers 2",
-            format!("{path}: rule 1, `pass all flags S/SA keep state (max 10)`: it limits its states"),
+            "it limits its states, which several workers do not count together".to_owned(),
         ),
         (
             "add allow tcp from any to any limit src-addr 9\n",

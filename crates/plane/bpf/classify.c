@@ -663,9 +663,9 @@ int all_to_socket(struct xdp_md *xdp)
  * by that link in the new generation. */
 static __always_inline void note_failed(const struct net_device *device)
 {
-	__u32 only = 0;
-	struct noted_links *links = bpf_map_lookup_elem(&noted_links, &only);
-	struct flow_head *head = bpf_map_lookup_elem(&flow_head, &only);
+	__u32 first = 0;
+	struct noted_links *links = bpf_map_lookup_elem(&noted_links, &first);
+	struct flow_head *head = bpf_map_lookup_elem(&flow_head, &first);
 	/* An addition is a barrier if its result is used. */
 	volatile __u32 before;
 

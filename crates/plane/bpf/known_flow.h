@@ -2,7 +2,7 @@
  * Flows that the filter knows. The worker has judged packets of such a flow, has found that the next ones fare in the same
  * way, and shares what follows from that: how to forward them. src/kernel_flows/ has the worker's side.
  *
- * A frame is forwarded here if it is a whole UDP packet, or a plain TCP segment, of such a flow that the worker would forward
+ * A frame is forwarded here if it is a whole UDP packet, or a plain TCP segment, of such a flow that its worker would forward
  * without asking its rules. Flows of TCP are shared only if no state compares their segments with windows.
  * Every other frame, and every doubtful one, takes the way that it takes without these flows.
  *
@@ -39,13 +39,14 @@ struct flow {
 	__u16 mtu;
 	__u16 vlan;		/* 0: no tag */
 	__u16 interfaces[2];	/* for the worker */
-	__u64 unused;
+	__u64 worker;		/* the worker whose flow it is */
 };
 
 /* Bits of `tally`. Even 400 Gbit/s do not carry so many bytes before the worker must have taken them. */
 #define FORWARDS (1ULL << 63)
 #define ONE_PACKET (1ULL << 36)
 
+/* One for each worker. What holds for all of them is in the first. */
 struct flow_head {
 	__u64 generation;
 	__u64 control_until;	/* when the router's thread has to have reported again */
@@ -64,7 +65,7 @@ const volatile __u64 FLOW_KEYS[2];
 /* A power of two; 0 if no flows are shared. */
 const volatile __u32 FLOW_BUCKETS;
 
-/* The room of these two is set before they are made. */
+/* The room of these three is set before they are made. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -224,11 +225,12 @@ static __always_inline bool is_of(const struct flow *flow, const struct shown *s
 /* Whether what the worker knows about a flow still holds, as far as the worker and the router's thread have reported. */
 static __always_inline bool holds(const struct flow *flow, __u64 now)
 {
-	__u32 only = 0;
-	const struct flow_head *head = bpf_map_lookup_elem(&flow_head, &only);
+	__u32 first = 0, worker = flow->worker;
+	const struct flow_head *head = bpf_map_lookup_elem(&flow_head, &first);
+	const struct flow_head *of_worker = bpf_map_lookup_elem(&flow_head, &worker);
 
-	return head && flow->generation == head->generation && now < head->control_until && now < head->worker_until &&
-	       (__s64)(now - flow->last) < (__s64)flow->lifetime;
+	return head && of_worker && flow->generation == head->generation && now < head->control_until &&
+	       now < of_worker->worker_until && (__s64)(now - flow->last) < (__s64)flow->lifetime;
 }
 
 /* The index of the flow that a packet belongs to, if it may be forwarded by that; 0: none. */

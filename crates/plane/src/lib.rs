@@ -5,7 +5,7 @@
 //! not forwarded comes back with its [`verdict`].
 //!
 //! Modules import downwards in this order: `wire`, `verdict`, `program_verdict`, `burst`, `counters`, `policy`, `flow_hash`,
-//! `interface`, `adjacency`, `egress`; then [`view`], [`trace`], [`sample`] and [`observed`]; then [`kernel_flows`], `link_program`, [`port`],
+//! [`flow_owner`], `interface`, `adjacency`, `egress`; then [`view`], [`trace`], [`sample`] and [`observed`]; then [`kernel_flows`], `link_program`, [`port`],
 //! [`noted_links`], [`forward`] and [`worker`]. [`explain`] and the XDP engine read a view and use nothing of the loop.
 
 #[cfg(test)]

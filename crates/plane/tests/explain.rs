@@ -372,11 +372,18 @@ fn the_explanation_equals_what_the_loop_does() {
 /// Whether ports drop frames for this reason, of which an explanation knows nothing.
 fn is_of_port(reason: Reason) -> bool {
     use Reason::{
-        DroppedByKernel, EgressFull, FrameDamaged, FrameTooLong, SeveralPackets, Stale, Unsendable,
+        DroppedByKernel, EgressFull, FrameDamaged, FrameTooLong, HandOver, SeveralPackets, Stale, Unsendable,
     };
     matches!(
         reason,
-        EgressFull | FrameTooLong | SeveralPackets | FrameDamaged | Stale | Unsendable | DroppedByKernel
+        EgressFull
+            | FrameTooLong
+            | SeveralPackets
+            | FrameDamaged
+            | Stale
+            | Unsendable
+            | DroppedByKernel
+            | HandOver
     )
 }
 

@@ -59,6 +59,35 @@ fn only_flows_that_the_rules_allow_pass() {
     }
 }
 
+/// The kernel gives frames of a tap to queues as it likes, so both directions of a flow come to different workers.
+#[test]
+fn several_workers_have_the_states_of_some_flows_each() {
+    const HOSTS: u8 = 8;
+    if !may_run_standalone() {
+        return;
+    }
+    for (language, rules) in [("pf", PF), ("ipfw", IPFW)] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rules");
+        std::fs::write(&file, rules).unwrap();
+        let section = section(language).replace("FOLDER/rules", file.to_str().unwrap());
+        let lab = Standalone::with("workers = 2", &section);
+        let right = socket(&lab.right, "10.0.2.2:4000");
+        for host in 2..2 + HOSTS {
+            if host > 2 {
+                lab.left.ip(&format!("addr add 10.0.1.{host}/24 dev eth0"));
+            }
+            let left = socket(&lab.left, &format!("10.0.1.{host}:5000"));
+            assert!(!passes(&right, &left), "{language}: nothing passes before the first question");
+            assert!(eventually(|| passes(&left, &right)), "{language}: {}", lab.show("counters"));
+            assert!(eventually(|| passes(&right, &left)), "{language}: {}", lab.show("counters"));
+        }
+        let counters = lab.show("counters");
+        assert!(counters.contains("worker 1:") && !counters.contains("hand_over"), "{counters}");
+        lab.end();
+    }
+}
+
 /// Rules would not match it.
 #[test]
 fn no_interface_comes_while_packets_are_filtered() {
@@ -91,7 +120,7 @@ fn wrong_rules_keep_the_router_from_starting() {
         (
             "nat on left from any -> 10.0.2.1\npass\n",
             "workers = 2",
-            format!("{path}: rule 0, `nat on left all -> 10.0.2.1`: the answers to a translated packet"),
+            format!("{path}: rule 0, `nat on left inet all -> 10.0.2.1`: the answers to a translated packet"),
         ),
     ] {
         std::fs::write(&rules, text).unwrap();

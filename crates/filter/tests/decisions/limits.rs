@@ -259,17 +259,25 @@ fn states_keep_their_rule_over_more_reloads_than_the_sweep_follows() {
 
 #[test]
 fn timeouts_shrink_as_the_table_fills() {
+    // One of five workers has a fifth of the states.
+    for (workers, begun, least) in [(1, 15, 10), (5, 3, 2)] {
+        timeouts_shrink(workers, begun, least);
+    }
+}
+
+fn timeouts_shrink(workers: u32, begun: u16, least: usize) {
     let mut parts = block_but(vec![], Some(StateOptions::default()));
     parts.adaptive = (10, 20);
     let mut bench = Bench::new(parts);
-    for port in 1..=15 {
+    bench.worker.be_one_of(workers);
+    for port in 1..=begun {
         assert!(bench.passes(&from(1, port)));
     }
     bench.now += 29_999;
     bench.set.sweep(&mut bench.worker, bench.now);
-    assert_eq!(bench.states(), 15);
+    assert_eq!(bench.states(), usize::from(begun));
     bench.now += 2;
-    while bench.states() > 10 {
+    while bench.states() > least {
         let before = bench.states();
         bench.now += 10_000;
         bench.set.sweep(&mut bench.worker, bench.now);

@@ -5,6 +5,7 @@
 mod bad_input;
 mod conversation;
 mod mapping;
+mod several;
 mod went_on;
 
 use std::io;

@@ -86,7 +86,7 @@ mod tests {
     use crate::view::{ViewParts, Views};
 
     fn control() -> FlowControl {
-        let regions = FlowRegions::new(8);
+        let regions = FlowRegions::new(8, 1);
         let words = |count| (0..count).map(|_| AtomicU64::new(0)).collect::<Box<[AtomicU64]>>();
         let memory =
             FlowMemory::new::<()>(regions, [1, 2], |region| Ok(Box::new(words(regions.words(region)))));

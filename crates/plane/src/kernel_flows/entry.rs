@@ -16,6 +16,7 @@ const STATION: usize = 11;
 const MACS: usize = 12;
 const DEVICE: usize = 13;
 const LINK: usize = 14;
+const WORKER: usize = 15;
 
 /// The words of an entry that the worker writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +84,8 @@ pub(super) struct FlowPath<'v> {
 }
 
 impl FlowPath<'_> {
-    /// The words of an entry, without generation and times.
-    pub fn words(&self) -> EntryWords {
+    /// The words of an entry of the worker with this number, without generation and times.
+    pub fn words(&self, worker: u16) -> EntryWords {
         let FlowPath { flow, ingress, egress, adjacency, devices: [from, to] } = self;
         let mut words = [0; ENTRY];
         words[ADDRESSES..ENDS].copy_from_slice(&flow.addresses.map(native_pair));
@@ -98,6 +99,7 @@ impl FlowPath<'_> {
         words[DEVICE] = word_of(macs[2], to.index.to_ne_bytes());
         let mtu = mtu(egress, flow.family);
         words[LINK] = side_by_side([mtu, adjacency.vlan, flow.interface, adjacency.interface]);
+        words[WORKER] = worker.into();
         EntryWords(words)
     }
 }

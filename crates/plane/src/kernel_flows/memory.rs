@@ -1,14 +1,12 @@
-//! The memory that the worker, the router's thread and programs in the kernel share: `struct flow`, `struct bucket` and
+//! The memory that workers, the router's thread and programs in the kernel share: `struct flow`, `struct bucket` and
 //! `struct flow_head` in known_flow.h.
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fullview_filter::state::flow::{FlowOffload, OffloadedPackets};
-
-use super::entry::{ENTRY, EntryWords, FlowEnds};
-use super::traffic::FlowTraffic;
-use crate::filter_time::{NANOS_PER_MILLISECOND, step_of};
+use super::entry::{ENTRY, EntryWords};
+use crate::filter_time::NANOS_PER_MILLISECOND;
 
 /// Entries at most: their indices have 16 bits, and 0 is none.
 pub const MOST_FLOWS: u16 = u16::MAX;
@@ -23,15 +21,14 @@ const PADDING: usize = 10;
 /// The words of a bucket.
 const BUCKET: usize = 4;
 
-/// The words of the head, and their places.
+/// The words of each head, and their places.
 const HEAD: usize = 8;
 const PRESENT_GENERATION: usize = 0;
 const CONTROL_UNTIL: usize = 1;
 const WORKER_UNTIL: usize = 2;
 
-/// Bits of the tally.
-const FORWARDS: u64 = 1 << 63;
-const PACKETS_SHIFT: u32 = 36;
+/// The bit of the tally that lets packets pass.
+pub(super) const FORWARDS: u64 = 1 << 63;
 
 /// Where the bits of a flow's hash begin in a slot, above an index.
 const TAG_SHIFT: u32 = 16;
@@ -63,18 +60,25 @@ pub enum Region {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRegions {
     flows: u16,
+    workers: u16,
 }
 
 impl FlowRegions {
-    /// Parts for so many flows, at least one.
-    pub fn new(flows: u16) -> FlowRegions {
-        FlowRegions { flows: flows.max(1) }
+    /// Parts for so many flows of so many workers, at least one of both.
+    pub fn new(flows: u16, workers: u16) -> FlowRegions {
+        FlowRegions { flows: flows.max(1), workers: workers.max(1) }
+    }
+
+    /// The entries of a worker, which has an equal share.
+    pub(super) fn entries_of(self, worker: u16) -> Range<u32> {
+        let begin = |worker: u32| 1 + u32::from(self.flows) * worker / u32::from(self.workers);
+        begin(worker.into())..begin(u32::from(worker) + 1)
     }
 
     /// The values of the map that holds a part.
     pub fn values(self, region: Region) -> u32 {
         match region {
-            Region::Head => 1,
+            Region::Head => self.workers.into(),
             Region::Buckets => u32::from(self.flows).next_power_of_two(),
             Region::Entries => u32::from(self.flows) + 1,
         }
@@ -99,9 +103,6 @@ pub struct FlowMemory {
     entries: Box<dyn FlowWords>,
     regions: FlowRegions,
     keys: [u64; 2],
-    /// How often the worker has ended the generation.
-    ended_by_worker: AtomicU64,
-    traffic: FlowTraffic,
 }
 
 impl FlowMemory {
@@ -120,14 +121,12 @@ impl FlowMemory {
             entries: part(Region::Entries)?,
             regions,
             keys,
-            ended_by_worker: AtomicU64::new(0),
-            traffic: FlowTraffic::new(),
         })
     }
 
-    /// How many flows there is room for.
-    pub fn room(&self) -> u16 {
-        self.regions.flows
+    /// How large the parts are.
+    pub(super) fn regions(&self) -> FlowRegions {
+        self.regions
     }
 
     /// The keys of the hash.
@@ -135,25 +134,9 @@ impl FlowMemory {
         &self.keys
     }
 
-    /// The packets that were forwarded, by interface.
-    pub(super) fn traffic(&self) -> &FlowTraffic {
-        &self.traffic
-    }
-
-    /// Packets that the worker knows were forwarded.
-    pub fn packets(&self) -> u64 {
-        self.traffic.packets()
-    }
-
-    /// The present generation, apart from those that the worker has ended itself. What is read afterwards is at least as new.
-    pub(super) fn generation_of_others(&self) -> u64 {
-        let present = self.head.words()[PRESENT_GENERATION].load(Ordering::Acquire);
-        present.wrapping_sub(self.ended_by_worker.load(Ordering::Relaxed))
-    }
-
-    /// The generation that [`Self::generation_of_others`] was part of, if only the worker has ended some since.
-    pub(super) fn generation_since(&self, of_others: u64) -> u64 {
-        of_others.wrapping_add(self.ended_by_worker.load(Ordering::Relaxed))
+    /// The present generation. What is read afterwards is at least as new.
+    pub(super) fn generation(&self) -> u64 {
+        self.head.words()[PRESENT_GENERATION].load(Ordering::Acquire)
     }
 
     /// Ends all entries at once. What was written before is seen by those who find the new generation.
@@ -171,10 +154,10 @@ impl FlowMemory {
         self.head.words()[CONTROL_UNTIL].store(0, Ordering::Release);
     }
 
-    /// Lets the program forward for a second after this time, in milliseconds, as far as the worker is concerned.
-    pub(super) fn report_worker(&self, now: u64) {
+    /// Lets the program forward for a second after this time, in milliseconds, as far as a worker is concerned.
+    pub(super) fn report_worker(&self, worker: u16, now: u64) {
         let until = now * NANOS_PER_MILLISECOND + LONGEST_SILENCE;
-        self.head.words()[WORKER_UNTIL].store(until, Ordering::Release);
+        self.head.words()[usize::from(worker) * HEAD + WORKER_UNTIL].store(until, Ordering::Release);
     }
 
     fn entry(&self, index: u32) -> &[AtomicU64; ENTRY] {
@@ -219,13 +202,14 @@ impl FlowMemory {
         })
     }
 
-    /// Lets programs find an entry that is filled.
-    pub(super) fn set_slot(&self, hash: u64, place: usize, index: u32) {
+    /// Lets programs find an entry that is filled, unless another worker has taken the slot.
+    pub(super) fn set_slot(&self, hash: u64, place: usize, index: u32) -> bool {
         let slot = hash >> TAG_SHIFT << TAG_SHIFT | u64::from(index);
-        self.bucket(hash)[place].store(slot, Ordering::Release);
+        let place = &self.bucket(hash)[place];
+        place.compare_exchange(0, slot, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// Lets no program find this entry any more, which the bucket of this hash may have.
+    /// Lets no program find this entry any more, which the bucket of this hash may have. Only its worker removes it.
     pub(super) fn clear_slot(&self, hash: u64, index: u32) {
         for (slot, (there, _)) in self.bucket(hash).iter().zip(self.slots(hash)) {
             if there == index {
@@ -239,32 +223,18 @@ impl FlowMemory {
         &buckets[hash as usize & (buckets.len() - 1)]
     }
 
-    /// What a tally says. Each packet is accounted for once.
-    fn account(&self, index: u32, tally: u64) -> OffloadedPackets {
-        let entry = self.entry(index);
-        let packets = (tally & !FORWARDS) >> PACKETS_SHIFT;
-        let bytes = tally & ((1 << PACKETS_SHIFT) - 1);
-        if packets > 0 {
-            let padding = entry[PADDING].swap(0, Ordering::Relaxed);
-            let ends = FlowEnds::of(|word| entry[word].load(Ordering::Relaxed));
-            self.traffic.count(&ends, packets, bytes + padding);
-        }
-        OffloadedPackets { packets: packets as u32, bytes, last: step_of(self.last(index)) as u32 }
-    }
-}
-
-impl FlowOffload for FlowMemory {
-    fn take(&self, entry: u32) -> OffloadedPackets {
-        // The bit stays as it is, and counts begin again at zero.
-        self.account(entry, self.entry(entry)[TALLY].fetch_and(FORWARDS, Ordering::AcqRel))
+    /// The tally of an entry.
+    pub(super) fn tally(&self, index: u32) -> &AtomicU64 {
+        &self.entry(index)[TALLY]
     }
 
-    fn end(&self, entry: u32) -> OffloadedPackets {
-        self.account(entry, self.entry(entry)[TALLY].swap(0, Ordering::AcqRel))
+    /// The bytes of an entry's frames after their packets, of those that the tally has counted.
+    pub(super) fn take_padding(&self, index: u32) -> u64 {
+        self.entry(index)[PADDING].swap(0, Ordering::Relaxed)
     }
 
-    fn end_all(&self) {
-        self.end_generation();
-        self.ended_by_worker.fetch_add(1, Ordering::Relaxed);
+    /// A word of an entry that does not change.
+    pub(super) fn word(&self, index: u32, word: usize) -> u64 {
+        self.entry(index)[word].load(Ordering::Relaxed)
     }
 }

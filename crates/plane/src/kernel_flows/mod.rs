@@ -1,6 +1,6 @@
 //! Known flows whose packets a program in the kernel forwards (`bpf/known_flow.h`), so that they do not meet the worker.
 //!
-//! The worker shares an entry when it knows how the packets of a flow pass the rules and where they go. From then on the
+//! Each worker has entries of its own. It shares one when it knows how the packets of a flow pass the rules and where they go. From then on the
 //! program forwards them and counts them in the entry; the worker takes the counts a few times a second, and gives them to
 //! the states and rules of the flow.
 //!
@@ -8,13 +8,14 @@
 //! | --- | --- | --- |
 //! | worker (`FlowSharing`) | a whole entry | before the program can find it, and after no program has it any more |
 //! | worker | the bit of an entry that lets packets pass | it clears it when the flow ends: a state, the rules, the view |
-//! | worker | its report | every round, at most every few milliseconds |
+//! | worker | its report, which holds for its entries | every round, at most every few milliseconds |
+//! | workers | a free slot of a bucket | when an entry is whole; the one that comes first has it |
 //! | router's thread (`FlowControl`) | the generation, which ends all entries | when a view or routes were published |
 //! | router's thread | its report | every turn |
 //! | program of `bpf/link_failures.h` | the generation | when it has noted a failed link |
 //! | program | counts and the time of the last packet | for every packet |
 //!
-//! The program forwards nothing if one of the reports is older than a second. An entry that has ended is used again after a
+//! The program forwards nothing by an entry if the report of its worker or that of the router's thread is older than a second. An entry that has ended is used again after a
 //! barrier (`GraceThread`), behind which no program that found it still runs.
 //!
 //! The worker reads the generation before it reads the view and the routes by which it learns a flow. The router's thread
@@ -29,6 +30,7 @@ mod grace_thread;
 mod memory;
 mod sharing;
 mod traffic;
+mod worker_flows;
 
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub use control::FlowControl;

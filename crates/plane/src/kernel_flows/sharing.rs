@@ -13,6 +13,7 @@ use super::entry::{FlowPath, PortDevice};
 use super::grace::GracePeriods;
 use super::memory::FlowMemory;
 use super::traffic::MOST_INTERFACES;
+use super::worker_flows::WorkerFlows;
 use crate::adjacency::AdjacencyKind;
 use crate::counters::Counters;
 use crate::filter_time::step_of;
@@ -43,9 +44,11 @@ struct SharedFlow {
 #[derive(Debug)]
 pub struct FlowSharing {
     memory: Arc<FlowMemory>,
+    own: Arc<WorkerFlows>,
     grace: Arc<GracePeriods>,
-    /// By index; the first is not used.
+    /// By index, from that of the worker's first entry on.
     flows: Box<[Option<SharedFlow>]>,
+    first: u32,
     free: Vec<u32>,
     /// Entries that programs may still have, with the number of the question for a barrier.
     ended: VecDeque<(u64, u32)>,
@@ -53,14 +56,14 @@ pub struct FlowSharing {
     devices: Vec<PortDevice>,
     /// The generation before the present burst, apart from those that the worker has ended.
     of_others: u64,
-    /// The next entry to visit, and when the last one was.
-    cursor: u32,
+    /// The next flow to visit, and when the last one was.
+    cursor: usize,
     visited: u64,
     reported: u64,
     is_suspended: bool,
 }
 
-/// How many flows are shared.
+/// How many flows a worker shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedTotals {
     pub flows: u32,
@@ -82,27 +85,30 @@ pub(crate) struct KnownFlow<'f> {
 }
 
 impl FlowSharing {
-    /// Shares flows by this memory. Allocates everything that is ever needed.
-    pub fn new(memory: Arc<FlowMemory>, grace: Arc<GracePeriods>) -> FlowSharing {
-        let room = u32::from(memory.room());
+    /// Shares flows of the worker with this number by this memory. Allocates everything that is ever needed.
+    pub fn new(memory: Arc<FlowMemory>, grace: Arc<GracePeriods>, worker: u16) -> FlowSharing {
+        let own = Arc::new(WorkerFlows::new(Arc::clone(&memory), worker));
+        let entries = own.entries();
         FlowSharing {
             grace,
-            flows: vec![None; room as usize + 1].into(),
-            free: (1..=room).rev().collect(),
-            ended: VecDeque::with_capacity(room as usize),
+            flows: vec![None; entries.len()].into(),
+            first: entries.start,
+            ended: VecDeque::with_capacity(entries.len()),
+            free: entries.rev().collect(),
             devices: Vec::new(),
             of_others: 0,
-            cursor: 1,
+            cursor: 0,
             visited: 0,
             reported: 0,
             is_suspended: false,
             memory,
+            own,
         }
     }
 
     /// What counts the packets of shared flows.
     pub(crate) fn offload(&self) -> Arc<dyn FlowOffload> {
-        Arc::<FlowMemory>::clone(&self.memory)
+        Arc::<WorkerFlows>::clone(&self.own)
     }
 
     /// Sets the devices of ports. Flows that were shared before have to end before any forwards again ([`super::FlowControl::pause`]).
@@ -113,7 +119,7 @@ impl FlowSharing {
     /// Begins a burst: what is learned in it follows from a view and routes that are read later.
     #[inline]
     pub(crate) fn begin_burst(&mut self) {
-        self.of_others = self.memory.generation_of_others();
+        self.of_others = self.own.generation_of_others();
     }
 
     /// Shares no flow, or shares flows again. Says whether that is another decision than before; then the caller takes all
@@ -146,19 +152,24 @@ impl FlowSharing {
         }
         let ((_, next_hop), flow) = (cache.route(known.place), cache.flow(known.place).words());
         let Some(path) = self.path(known.view, flow, NextHop(next_hop)) else { return };
-        let words = path.words();
+        let words = path.words(self.own.worker);
         let hash = words.hash(self.memory.keys());
         let Some(slot) = self.vacate(hash) else { return };
         let Some(index) = self.free.pop() else { return };
         self.memory.fill(index, &words);
         self.renew(index, times);
-        self.memory.set_slot(hash, slot, index);
-        self.flows[index as usize] = Some(SharedFlow { family: A::FAMILY, place: known.place as u32, hash });
+        if !self.memory.set_slot(hash, slot, index) {
+            // No program can find the entry.
+            self.free.push(index);
+            return;
+        }
+        let shared = SharedFlow { family: A::FAMILY, place: known.place as u32, hash };
+        self.flows[(index - self.first) as usize] = Some(shared);
         cache.set_offloaded(known.place, index);
     }
 
     fn renew(&self, index: u32, times: (u64, u64)) {
-        self.memory.renew(index, self.memory.generation_since(self.of_others), times);
+        self.memory.renew(index, self.own.generation_since(self.of_others), times);
     }
 
     /// How the packets of a flow go. `None` if the program cannot forward them, or if the loop does more about them.
@@ -181,8 +192,9 @@ impl FlowSharing {
 
     /// A free slot for a hash. `None` if another flow may be taken for it, or if all slots belong to flows.
     fn vacate(&mut self, hash: u64) -> Option<usize> {
+        let own = self.own.entries();
         for (index, _) in self.memory.slots(hash) {
-            if index != 0 && !self.memory.forwards(index) {
+            if own.contains(&index) && !self.memory.forwards(index) {
                 self.retire(index);
             }
         }
@@ -193,7 +205,7 @@ impl FlowSharing {
 
     /// Takes an entry that has ended from the programs. It is free after a barrier.
     fn retire(&mut self, index: u32) {
-        let Some(flow) = self.flows[index as usize].take() else { return };
+        let Some(flow) = self.flows[(index - self.first) as usize].take() else { return };
         self.memory.clear_slot(flow.hash, index);
         self.ended.push_back((self.grace.ask(), index));
     }
@@ -202,10 +214,10 @@ impl FlowSharing {
     /// a round. Says whether it looked for counts.
     pub(crate) fn follow(&mut self, rules: &RuleSet, worker: &mut FilterWorker, now: u64) -> bool {
         if now.wrapping_sub(self.reported) >= REPORT {
-            self.memory.report_worker(now);
+            self.memory.report_worker(self.own.worker, now);
             self.reported = now;
         }
-        let all = self.flows.len() as u64 - 1;
+        let all = self.flows.len() as u64;
         let due = all * now.wrapping_sub(self.visited) / INTERVAL;
         if due > 0 {
             self.visited = now;
@@ -216,9 +228,9 @@ impl FlowSharing {
     }
 
     fn visit_next(&mut self, rules: &RuleSet, worker: &mut FilterWorker, now: u64) {
-        let index = self.cursor;
-        self.cursor = if index as usize + 1 == self.flows.len() { 1 } else { index + 1 };
-        match self.flows[index as usize] {
+        let (flow, index) = (self.flows[self.cursor], self.first + self.cursor as u32);
+        self.cursor = (self.cursor + 1) % self.flows.len();
+        match flow {
             Some(flow) if flow.family == Family::Inet => {
                 self.visit::<InetAddresses>(index, flow.place as usize, (rules, now), worker);
             }
@@ -255,13 +267,13 @@ impl FlowSharing {
 
     /// How many flows are shared.
     pub(crate) fn totals(&self) -> SharedTotals {
-        let most = u32::from(self.memory.room());
+        let most = self.flows.len() as u32;
         let flows = most - (self.free.len() + self.ended.len()) as u32;
-        SharedTotals { flows, most, packets: self.memory.packets() }
+        SharedTotals { flows, most, packets: self.own.traffic.packets() }
     }
 
     /// Moves the counts of frames that the program forwarded to the worker's.
     pub(crate) fn move_traffic(&self, counters: &mut Counters) {
-        self.memory.traffic().move_to(counters);
+        self.own.traffic.move_to(counters);
     }
 }

@@ -166,9 +166,9 @@ impl Classifier {
     }
 
     /// The same for a router with a filter: the kernel gets no unicast packet to another host before the filter has judged
-    /// it, as the kernel may answer such a packet. There is room for so many known flows that the programs forward.
-    pub fn load_for_filter(flows: u16) -> Result<Classifier, ClassifyError> {
-        Classifier::load_with(true, (flows > 0).then(|| FlowRegions::new(flows)))
+    /// it, as the kernel may answer such a packet. There may be room for known flows that the programs forward.
+    pub fn load_for_filter(flows: Option<FlowRegions>) -> Result<Classifier, ClassifyError> {
+        Classifier::load_with(true, flows)
     }
 
     fn load_with(is_filtered: bool, flows: Option<FlowRegions>) -> Result<Classifier, ClassifyError> {
@@ -460,7 +460,7 @@ fn map_of(region: Region) -> &'static str {
 }
 
 fn make_room(loader: &mut EbpfLoader<'_>, flows: FlowRegions) {
-    for region in [Region::Buckets, Region::Entries] {
+    for region in [Region::Head, Region::Buckets, Region::Entries] {
         loader.map_max_entries(map_of(region), flows.values(region));
     }
 }

@@ -1,6 +1,10 @@
 //! Wakes a worker for which packets lie in a ring.
 
+#[cfg(not(loom))]
 use std::sync::atomic::{AtomicBool, Ordering, fence};
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicBool, Ordering, fence};
 
 /// The bell of one worker. It falls asleep with [`Bell::sleep`]; whoever has filled a ring calls [`Bell::ring`].
 ///
@@ -35,5 +39,37 @@ impl Bell {
             wait();
         }
         self.is_asleep.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The real code under loom: a worker sleeps only until something is in its ring.
+#[cfg(all(test, loom))]
+mod interleavings {
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicUsize;
+    use loom::thread;
+
+    use super::*;
+
+    #[test]
+    fn no_packet_waits_for_a_worker_that_sleeps() {
+        loom::model(|| {
+            let (ring, woken) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+            let wakes = Arc::clone(&woken);
+            let bell = Arc::new(Bell::new(Box::new(move || wakes.store(true, Ordering::Release))));
+            let (filled, rung) = (Arc::clone(&ring), Arc::clone(&bell));
+            let other = thread::spawn(move || {
+                filled.store(1, Ordering::Release);
+                rung.ring();
+            });
+            let sleep = || {
+                while !woken.load(Ordering::Acquire) {
+                    thread::yield_now();
+                }
+            };
+            bell.sleep(|| ring.load(Ordering::Acquire) == 0, sleep);
+            assert_eq!(ring.load(Ordering::Acquire), 1);
+            other.join().unwrap();
+        });
     }
 }

@@ -44,9 +44,9 @@ struct Shown {
 }
 
 impl Program {
-    /// A program with room for so many flows, which forwards between the first three ports.
-    pub fn new(flows: u16, filter: &mut BurstFilter) -> Program {
-        let regions = FlowRegions::new(flows);
+    /// A program with room for so many flows of these workers, which forwards between the first three ports.
+    pub fn new<'f>(flows: u16, filters: impl ExactSizeIterator<Item = &'f mut BurstFilter>) -> Program {
+        let regions = FlowRegions::new(flows, filters.len() as u16);
         let part = |region| SharedWords((0..regions.words(region)).map(|_| AtomicU64::new(0)).collect());
         let [head, buckets, entries] = [Region::Head, Region::Buckets, Region::Entries].map(part);
         let memory = FlowMemory::new::<()>(regions, KEYS, |region| {
@@ -58,9 +58,11 @@ impl Program {
             Ok(Box::new(words.clone()))
         });
         let (memory, grace) = (Arc::new(memory.unwrap()), Arc::<GracePeriods>::default());
-        filter.share_flows(FlowSharing::new(Arc::clone(&memory), Arc::clone(&grace)));
         let device = |index| PortDevice { index, program: Some(PortProgram::Tc), takes_frames: false };
-        filter.set_devices((1..4).map(device).collect());
+        for (worker, filter) in (0..).zip(filters) {
+            filter.share_flows(FlowSharing::new(Arc::clone(&memory), Arc::clone(&grace), worker));
+            filter.set_devices((1..4).map(device).collect());
+        }
         Program { head, buckets, entries, memory, grace, packets: 0 }
     }
 
@@ -76,7 +78,8 @@ impl Program {
         let shown = Shown::of(&plain, ingress)?;
         let entry = self.find(&shown, &plain)?;
         let word = |at: usize| entry[at].load(Relaxed);
-        let [generation, control, worker] = [0, 1, 2].map(|at| self.head.0[at].load(Relaxed));
+        let of_worker = word(15) as usize * 8 + 2;
+        let [generation, control, worker] = [0, 1, of_worker].map(|at| self.head.0[at].load(Relaxed));
         let holds = word(8) == generation
             && now < control
             && now < worker

@@ -119,7 +119,7 @@ pub fn rule_sets(language: usize) -> Vec<EnforceableRules> {
 /// One frame: its flow, its direction, and what kind of packet it is.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    inet6: bool,
+    pub inet6: bool,
     hosts: (u8, u8),
     port: u8,
     back: bool,

@@ -30,7 +30,7 @@ impl Pair {
         let rules = &rule_sets(language)[0];
         let mut truth = Compared::new(views, rules, limits, 0);
         let mut fast = Compared::new(views, rules, limits, known);
-        let program = Program::new(flows, fast.forwarder.filter_mut().unwrap());
+        let program = Program::new(flows, fast.forwarder.filter_mut().into_iter());
         let links = Arc::<NotedLinks>::default();
         [&mut truth, &mut fast].into_iter().for_each(|compared| compared.watch(&links));
         Pair { truth, fast, program, links }
@@ -214,4 +214,114 @@ fn nothing_passes_when_the_worker_or_the_router_is_silent() {
     pair.fast.forwarder.change_rules();
     pair.program.memory.stop();
     assert_eq!(pair.program.forward(port, &frame, later + 200), None, "the router's thread does not");
+}
+
+/// Rules of pf by their numbers in `rule_sets` that several workers enforce.
+const OF_SEVERAL: [usize; 11] = [0, 1, 2, 5, 7, 8, 9, 10, 11, 12, 14];
+
+/// A filter that judges all packets, and two workers with the states of one family each, which share the memory of a program.
+struct TwoWorkers {
+    truth: Compared,
+    fast: [Compared; 2],
+    program: Program,
+}
+
+impl TwoWorkers {
+    fn new(views: &Views, flows: u16) -> TwoWorkers {
+        let rules = &rule_sets(0)[0];
+        let compared = |known| Compared::new(views, rules, WorkerLimits::default(), known);
+        let (truth, mut fast) = (compared(0), [1000, 1000].map(compared));
+        let [first, second] = fast.each_mut().map(|worker| worker.forwarder.filter_mut().unwrap());
+        let program = Program::new(flows, [first, second].into_iter());
+        TwoWorkers { truth, fast, program }
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Compared> {
+        [&mut self.truth].into_iter().chain(&mut self.fast)
+    }
+
+    fn round(&mut self) {
+        self.program.memory.report_control(NOW.get() * 1_000_000);
+        for _ in 0..2 {
+            self.all().for_each(|one| one.forwarder.change_rules());
+        }
+        self.program.grace.serve(|| true);
+    }
+
+    fn send(&mut self, sent: &Sent) {
+        let (port, frame) = frame(sent);
+        let expected = run(&mut self.truth.forwarder, &[(port, frame.clone())]);
+        let worker = &mut self.fast[usize::from(sent.inet6)];
+        let fate = match self.program.forward(port, &frame, NOW.get()) {
+            Some((port, frame)) => vec![Fate::Sent { port, frame }],
+            None => run(&mut worker.forwarder, &[(port, frame)]),
+        };
+        assert_eq!(expected, fate, "{sent:?}");
+        self.round();
+    }
+
+    /// What the one filter has counted by interface and by rule, and what both workers have.
+    fn counted(&mut self) -> [(Counters, Vec<(u64, u64)>); 2] {
+        self.all().for_each(|one| one.forwarder.take_back_flows());
+        let of = |one: &mut Compared| (one.forwarder.counters().clone(), one.remembered().1);
+        let (truth, [first, second]) = (of(&mut self.truth), self.fast.each_mut().map(of));
+        let mut counters = first.0;
+        counters.add(&second.0);
+        let rules = first.1.iter().zip(&second.1).map(|(one, other)| (one.0 + other.0, one.1 + other.1));
+        [truth, (counters, rules.collect())]
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    #[test]
+    fn workers_that_share_memory_change_no_verdict_and_no_counter(
+        flows in prop_oneof![Just(2_u16), Just(5), Just(1000)],
+        steps in prop::collection::vec(step(), 1..60),
+    ) {
+        NOW.set(1_000_000);
+        let (routed, sets) = (Routed::new(), rule_sets(0));
+        let views = Views::new(view(&routed, 0));
+        let mut workers = TwoWorkers::new(&views, flows);
+        workers.round();
+        for step in &steps {
+            match step {
+                Step::Burst(packets) => packets.iter().for_each(|sent| workers.send(sent)),
+                Step::Pause(milliseconds) => NOW.set(NOW.get() + milliseconds),
+                Step::Rules(number) => {
+                    let rules = &sets[OF_SEVERAL[number % OF_SEVERAL.len()]];
+                    workers.all().for_each(|one| one.change_rules(rules));
+                }
+                Step::View(number) => {
+                    drop(views.publish(view(&routed, *number)));
+                    workers.program.memory.end_generation();
+                }
+                Step::Idle | Step::Route(_) | Step::Link(..) => {}
+            }
+            workers.round();
+        }
+        let [truth, counted] = workers.counted();
+        prop_assert_eq!(truth, counted);
+    }
+}
+
+#[test]
+fn each_worker_has_its_entries_and_its_silence_ends_no_others() {
+    NOW.set(1_000_000);
+    let routed = Routed::new();
+    let views = Views::new(view(&routed, 0));
+    let mut workers = TwoWorkers::new(&views, 2);
+    workers.round();
+    let both = [udp(false, false), udp(false, true)];
+    (0..3).for_each(|_| both.iter().for_each(|sent| workers.send(sent)));
+    assert_eq!(workers.program.packets, 2, "each has room for one");
+    NOW.set(NOW.get() + 900);
+    workers.program.memory.report_control(NOW.get() * 1_000_000);
+    workers.fast[0].forwarder.change_rules();
+    let later = NOW.get() + 200;
+    let passes = |sent: &Sent| {
+        let (port, frame) = frame(sent);
+        workers.program.forward(port, &frame, later).is_some()
+    };
+    assert_eq!(both.each_ref().map(passes), [true, false]);
 }

@@ -12,7 +12,9 @@ use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::burst::Burst;
 use fullview_plane::forward::{BurstFilter, EnforceableRules, Forwarder};
 use fullview_plane::interface::Interface;
-use fullview_plane::kernel_flows::{FlowControl, FlowSharing, GraceThread, PortDevice, PortProgram};
+use fullview_plane::kernel_flows::{
+    FlowControl, FlowRegions, FlowSharing, GraceThread, PortDevice, PortProgram,
+};
 use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::port::Port;
 use fullview_plane::port::classify::{CLASSES, Classifier, IngressKey, IngressSettings, RedirectScope};
@@ -95,7 +97,7 @@ fn open_ports(program: PortProgram, classifier: &mut Classifier, umem: &Umem) ->
 
 impl Router {
     fn new(program: PortProgram, umem: &Umem) -> Router {
-        let mut classifier = Classifier::load_for_filter(16).unwrap();
+        let mut classifier = Classifier::load_for_filter(Some(FlowRegions::new(16, 1))).unwrap();
         let grace = GraceThread::start().unwrap();
         let memory = Arc::new(classifier.flow_memory().unwrap().unwrap());
         let links = ["in", "out"].map(|name| Link::named(name).unwrap());
@@ -110,7 +112,7 @@ impl Router {
         classifier.set_ingress(&places.collect::<HashMap<_, _>>()).unwrap();
         let ports = open_ports(program, &mut classifier, umem);
         let mut filter = BurstFilter::new(&pass_with_states(), WorkerLimits::default(), 1);
-        filter.share_flows(FlowSharing::new(Arc::clone(&memory), grace.periods()));
+        filter.share_flows(FlowSharing::new(Arc::clone(&memory), grace.periods(), 0));
         let device =
             |link: &Link| PortDevice { index: link.index(), program: Some(program), takes_frames: true };
         filter.set_devices(links.iter().map(device).collect());

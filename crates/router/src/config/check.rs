@@ -26,13 +26,6 @@ pub fn check(config: &RouterConfig) -> Result<(), ConfigError> {
     check_interfaces(config)?;
     check_cores(&config.router)?;
     check_xdp(config)?;
-    let may_share =
-        *workers == 1 || config.filter.as_ref().is_none_or(|filter| filter.kernel_flows.is_none());
-    ensure!(
-        may_share,
-        "filter.kernel-flows: several workers share no known flows with a program in the kernel; leave it out, or choose one \
-         worker (router.workers, --workers)"
-    );
     check_export(config)?;
     if *kernel {
         check_with_kernel(config)?

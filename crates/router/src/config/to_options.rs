@@ -104,12 +104,7 @@ pub fn filter_options(config: &RouterConfig) -> Option<FilterOptions> {
         language: *language,
         file: file.clone(),
         states: states.map(NonZeroU32::get),
-        // They are shared with one worker only.
-        kernel_flows: if config.router.workers > 1 {
-            0
-        } else {
-            kernel_flows.unwrap_or(filter::KERNEL_FLOWS)
-        },
+        kernel_flows: kernel_flows.unwrap_or(filter::KERNEL_FLOWS),
     })
 }
 

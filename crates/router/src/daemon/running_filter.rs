@@ -9,7 +9,7 @@ use fullview_filter::pf::files::FileSystem;
 use fullview_filter::rule::TableId;
 use fullview_filter::state::WorkerLimits;
 use fullview_plane::forward::{
-    BurstFilter, EnforceableRules, FilterBusy, FilterClient, FilterServer, RuleChange, filter_link,
+    BurstFilter, EnforceableRules, FilterBusy, FilterClient, FilterServer, Forwarder, RuleChange, filter_link,
 };
 use fullview_plane::interface::Interface;
 use fullview_plane::wire::ethernet::Mac;
@@ -56,6 +56,15 @@ pub struct WorkerFilter {
     pub server: FilterServer,
     /// Wakes the worker.
     pub wakeup: Wakeup,
+}
+
+impl WorkerFilter {
+    /// Has a worker's loop filter by it. Returns what wakes the worker.
+    pub fn attach(self, forwarder: &mut Forwarder) -> Wakeup {
+        forwarder.set_filter(self.filter);
+        forwarder.set_filter_server(self.server);
+        self.wakeup
+    }
 }
 
 impl RunningFilter {

@@ -65,8 +65,7 @@ pub struct WorkerParts<P, S> {
     pub core: Option<usize>,
     /// Wakes the worker while it sleeps.
     pub wakeup: Option<Wakeup>,
-    /// The worker's part of the filter, and what it hands packets over by if there are several workers.
-    pub filter: Option<WorkerFilter>,
+    /// What it hands packets over by if there are several workers with a filter.
     pub exchange: Option<Exchange<'static>>,
 }
 
@@ -206,15 +205,11 @@ fn work<P: WorkerPort, S: SlowPath>(
     status: &Arc<WorkerState>,
     ready: &SyncSender<()>,
 ) -> EndedWorker<S> {
-    let WorkerParts { mut forwarder, ports, packets, mut slow, core, wakeup, filter, exchange } = parts;
+    let WorkerParts { forwarder, ports, packets, mut slow, core, wakeup, exchange } = parts;
     // Tools such as `top -H` show the name; without it they show that of the program.
     let _ = set_name(c"worker");
     core.into_iter().for_each(stay_on);
     let sleep = Sleep { status: Arc::clone(status), wakeup: wakeup.clone() };
-    if let Some(WorkerFilter { filter, server, .. }) = filter {
-        forwarder.set_filter(filter);
-        forwarder.set_filter_server(server);
-    }
     let mut worker = Worker::new(forwarder, ports, packets.into_iter(), &mut slow, sleep);
     exchange.into_iter().for_each(|exchange| worker.set_exchange(exchange));
     status.publish(worker.published());

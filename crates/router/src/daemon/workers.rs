@@ -77,9 +77,8 @@ impl KernelWorkers {
     ) -> KernelWorkers {
         let (memory, counters) = (PacketMemory::new(), Counters::new(0));
         let (is_filtering, mut filters) = (filters.is_some(), filters.unwrap_or_default());
-        // A program in the kernel shares flows with one worker only.
-        if let ([WorkerFilter { filter, .. }], Some(sharing)) = (&mut *filters, split.flow_sharing()) {
-            filter.share_flows(sharing);
+        for (worker, WorkerFilter { filter, .. }) in (0..).zip(&mut filters) {
+            split.flow_sharing(worker).into_iter().for_each(|sharing| filter.share_flows(sharing));
         }
         KernelWorkers {
             count,
@@ -303,10 +302,10 @@ impl KernelWorkers {
         let packets = self.memory.take(ports.iter().flatten().count(), &self.options);
         let mut forwarder = Forwarder::new(mirror.views().reader());
         self.hub.connect(&mut forwarder, ports.len());
+        let wakeup = filter.map(|filter| filter.attach(&mut forwarder));
         let (mut slow, unresolved) = ToKernel::new(self.split.reinjector());
         self.adaptation()(&mut forwarder, &mut slow);
-        let wakeup = filter.as_ref().map(|filter| filter.wakeup.clone());
-        let parts = WorkerParts { forwarder, ports, packets, slow, core, wakeup, filter, exchange };
+        let parts = WorkerParts { forwarder, ports, packets, slow, core, wakeup, exchange };
         KernelWorker { thread: WorkerThread::start(parts), surplus: 0, unresolved }
     }
 

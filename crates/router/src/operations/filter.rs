@@ -52,16 +52,20 @@ pub fn page(
         pieces.iter().flat_map(|piece| &piece.rules).map(|(_, counters)| &**counters).collect();
     let states = sum_of_states(&pieces);
     let counted = RuleCounts { rules: &rules, counters: &counters, states: &states };
-    let [states, sources] = [|piece: &FilterPiece| piece.totals.0, |piece: &FilterPiece| piece.totals.1]
-        .map(|total| pieces.iter().map(|piece| total(piece)).sum());
+    let totals = pieces.iter().map(|piece| piece.totals);
+    let (used, sources) = totals.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let (listed, next) = counted.page(query.from, query.limit.clamp(1, MAX_LIMIT));
     Ok(FilterStatus {
         language: language(rules.language()).into(),
         file: filter.path.clone(),
-        states: UsedRoom { used: states, most: filter.limits.states },
+        states: UsedRoom { used, most: filter.limits.states },
         sources: UsedRoom { used: sources, most: filter.limits.sources },
         replaced_states: pieces.iter().map(|piece| piece.replaced).sum(),
-        kernel_flows: pieces.iter().find_map(|piece| piece.shared).map(kernel_flows),
+        kernel_flows: pieces
+            .iter()
+            .flat_map(|piece| piece.shared)
+            .map(kernel_flows)
+            .reduce(KernelFlows::plus),
         drops,
         totals: counted.totals(),
         tables: rules.named_tables().iter().map(|table| summary(&rules, table)).collect(),
@@ -93,6 +97,17 @@ fn sum_of_states(pieces: &[FilterPiece]) -> Vec<u32> {
 
 fn kernel_flows(SharedTotals { flows, most, packets }: SharedTotals) -> KernelFlows {
     KernelFlows { used: flows, most, packets }
+}
+
+impl KernelFlows {
+    /// Those of two workers.
+    fn plus(self, other: KernelFlows) -> KernelFlows {
+        KernelFlows {
+            used: self.used + other.used,
+            most: self.most + other.most,
+            packets: self.packets + other.packets,
+        }
+    }
 }
 
 fn language(language: Language) -> &'static str {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fullview_plane::burst::Slot;
 use fullview_plane::interface::Interface;
-use fullview_plane::kernel_flows::{FlowMemory, FlowSharing, PortDevice, PortProgram};
+use fullview_plane::kernel_flows::{FlowMemory, FlowRegions, FlowSharing, PortDevice, PortProgram};
 use fullview_plane::noted_links::NotedLinks;
 use fullview_plane::port::classify::{Classifier, IngressKey, IngressSettings, RedirectScope, XdpAttachMode};
 use fullview_plane::port::link::Link;
@@ -54,8 +54,9 @@ impl KernelSplit {
         rates: &PuntRates,
     ) -> Result<KernelSplit, DaemonError> {
         let grace = kernel_flows.and_then(barriers);
-        let room = kernel_flows.filter(|_| grace.is_some()).unwrap_or(0);
-        let loaded = kernel_flows.map_or_else(Classifier::load, |_| Classifier::load_for_filter(room));
+        let room = kernel_flows.filter(|_| grace.is_some());
+        let regions = room.map(|flows| FlowRegions::new(flows, workers as u16));
+        let loaded = kernel_flows.map_or_else(Classifier::load, |_| Classifier::load_for_filter(regions));
         let mut classifier = loaded.map_err(DaemonError::LoadClassifier)?;
         let memory = classifier.flow_memory()?;
         let links = Arc::new(NotedLinks::shared(classifier.link_words()?));
@@ -94,9 +95,9 @@ impl KernelSplit {
         self.flows.is_some()
     }
 
-    /// Shares known flows of a filter with the classifier, if there is room for any.
-    pub fn flow_sharing(&self) -> Option<FlowSharing> {
-        self.flows.as_ref().map(SharedFlows::sharing)
+    /// Shares known flows of a worker's filter with the classifier, if there is room for any.
+    pub fn flow_sharing(&self, worker: u16) -> Option<FlowSharing> {
+        self.flows.as_ref().map(|flows| flows.sharing(worker))
     }
 
     /// The known flows that the classifier forwards.

@@ -47,7 +47,7 @@ impl KernelSplit {
     }
 
     /// No program forwards anything.
-    pub fn flow_sharing(&self) -> Option<FlowSharing> {
+    pub fn flow_sharing(&self, _worker: u16) -> Option<FlowSharing> {
         None
     }
 

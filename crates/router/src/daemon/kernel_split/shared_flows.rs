@@ -25,7 +25,7 @@ pub struct SharedFlows {
     control: FlowControl,
     grace: GraceThread,
     features: FeatureReader,
-    /// Those that the worker has.
+    /// Those that workers have.
     devices: Vec<PortDevice>,
     /// A driver no longer takes the frames that flows send to it.
     is_stopped: bool,
@@ -37,9 +37,9 @@ impl SharedFlows {
         SharedFlows { control, grace, features, devices: Vec::new(), is_stopped: false }
     }
 
-    /// The worker's end.
-    pub fn sharing(&self) -> FlowSharing {
-        FlowSharing::new(Arc::clone(self.control.memory()), self.grace.periods())
+    /// A worker's end.
+    pub fn sharing(&self, worker: u16) -> FlowSharing {
+        FlowSharing::new(Arc::clone(self.control.memory()), self.grace.periods(), worker)
     }
 
     pub fn memory(&self) -> Arc<FlowMemory> {

@@ -44,19 +44,10 @@ impl StandaloneWorkers {
             let packets = memory.take(ports.len(), options);
             let mut forwarder = Forwarder::new(mirror.views().reader());
             hub.connect(&mut forwarder, ports.len());
-            let (filter, exchange) = (filters.next(), exchanges.next());
-            let of_filter = filter.as_ref().map(|filter| filter.wakeup.clone());
+            let of_filter = filters.next().map(|filter| filter.attach(&mut forwarder));
             let (core, wakeup) = (cores.next(), first.take().or(of_filter));
-            WorkerThread::start(WorkerParts {
-                forwarder,
-                ports,
-                packets,
-                slow,
-                core,
-                wakeup,
-                filter,
-                exchange,
-            })
+            let exchange = exchanges.next();
+            WorkerThread::start(WorkerParts { forwarder, ports, packets, slow, core, wakeup, exchange })
         };
         let threads = ports.into_iter().zip(ends).map(start).collect();
         StandaloneWorkers { threads, _cards: cards }

@@ -1,0 +1,75 @@
+//! The part of the memory that belongs to one worker, and what programs counted there.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fullview_filter::state::flow::{FlowOffload, OffloadedPackets};
+
+use super::entry::FlowEnds;
+use super::memory::{FORWARDS, FlowMemory};
+use super::traffic::FlowTraffic;
+use crate::filter_time::step_of;
+
+/// Where the packets of a tally begin, above the bytes.
+const PACKETS_SHIFT: u32 = 36;
+
+#[derive(Debug)]
+pub(super) struct WorkerFlows {
+    pub memory: Arc<FlowMemory>,
+    pub worker: u16,
+    /// How often the worker has ended the generation.
+    ended: AtomicU64,
+    pub traffic: FlowTraffic,
+}
+
+impl WorkerFlows {
+    pub fn new(memory: Arc<FlowMemory>, worker: u16) -> WorkerFlows {
+        WorkerFlows { memory, worker, ended: AtomicU64::new(0), traffic: FlowTraffic::new() }
+    }
+
+    /// Its entries.
+    pub fn entries(&self) -> Range<u32> {
+        self.memory.regions().entries_of(self.worker)
+    }
+
+    /// The present generation, apart from those that the worker has ended itself. What is read afterwards is at least as new.
+    pub fn generation_of_others(&self) -> u64 {
+        self.memory.generation().wrapping_sub(self.ended.load(Ordering::Relaxed))
+    }
+
+    /// The generation that [`Self::generation_of_others`] was part of, if only the worker has ended some since.
+    pub fn generation_since(&self, of_others: u64) -> u64 {
+        of_others.wrapping_add(self.ended.load(Ordering::Relaxed))
+    }
+
+    /// What a tally says. Each packet is accounted for once.
+    fn account(&self, index: u32, tally: u64) -> OffloadedPackets {
+        let packets = (tally & !FORWARDS) >> PACKETS_SHIFT;
+        let bytes = tally & ((1 << PACKETS_SHIFT) - 1);
+        if packets > 0 {
+            let padding = self.memory.take_padding(index);
+            let ends = FlowEnds::of(|word| self.memory.word(index, word));
+            self.traffic.count(&ends, packets, bytes + padding);
+        }
+        let last = step_of(self.memory.last(index)) as u32;
+        OffloadedPackets { packets: packets as u32, bytes, last }
+    }
+}
+
+impl FlowOffload for WorkerFlows {
+    fn take(&self, entry: u32) -> OffloadedPackets {
+        // The bit stays as it is, and counts begin again at zero.
+        self.account(entry, self.memory.tally(entry).fetch_and(FORWARDS, Ordering::AcqRel))
+    }
+
+    fn end(&self, entry: u32) -> OffloadedPackets {
+        self.account(entry, self.memory.tally(entry).swap(0, Ordering::AcqRel))
+    }
+
+    /// Ends the entries of other workers too, which let packets pass again when they are renewed.
+    fn end_all(&self) {
+        self.memory.end_generation();
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
