@@ -1,6 +1,6 @@
 //! Whether workers take anything from each other: one alone, the other alone, both at once.
 //!
-//!     cargo run --release -p fullview-plane --example two_workers -- full-view.txt.gz
+//!     cargo run --release -p fullview-bench --example two_workers -- full-view.txt.gz
 //!
 //! Each worker has a core, packet memory, memory ports, a generator and a receiver of its own, and takes packets all the
 //! way; the view and the FIB of the whole table are the same for both. Slices of the three cases alternate, and inside of

@@ -7,11 +7,12 @@
 use fullview_filter::address::{Address, Family};
 use fullview_filter::packet::{Direction, NO_INTERFACE, Packet, Pass, protocol};
 
+use crate::burst::Slot;
 use crate::wire::ethernet::{EtherType, Frame, HEADER, TAG};
 
 /// Spreads sums over all bits: 2^32 divided by the golden ratio.
 pub(crate) const MULTIPLIER: u32 = 0x9e37_79b1;
-/// The upper bits of a product depend on all bits of the sum.
+/// The upper bits of a product depend on all bits of the sum. Times the number of workers they have the owner in theirs.
 pub(crate) const SHIFT: u32 = 16;
 
 /// The pass does not matter to what is read.
@@ -22,28 +23,46 @@ pub fn owner(source: Address, destination: Address, workers: usize) -> usize {
     owner_of_sum(words(source).wrapping_add(words(destination)), workers)
 }
 
-/// The worker, of so many, that judges a frame. `None` if it is no whole IP packet: any worker may reject it.
-pub(crate) fn owner_of(frame: &[u8], workers: usize) -> Option<usize> {
+/// The worker, of so many, that judges a packet. `None` if it is no whole IP packet: any worker may reject it.
+#[inline(always)]
+pub(crate) fn owner_of(slot: &Slot, workers: usize) -> Option<usize> {
+    const INET: EtherType = EtherType::IPV4;
+    let (head, len) = (slot.head(), slot.frame_len());
+    let sum = match EtherType(u16::from_be_bytes([head[12], head[13]])) {
+        INET if head[HEADER] >> 4 == 4 && has_ports(head[23]) && len >= 34 => sum(&head[26..34]),
+        EtherType::IPV6 if head[HEADER] >> 4 == 6 && has_ports(head[20]) && len >= 54 => sum(&head[22..54]),
+        _ => return owner_of_frame(slot.frame(), workers),
+    };
+    Some(owner_of_sum(sum, workers))
+}
+
+fn has_ports(protocol: u8) -> bool {
+    matches!(protocol, protocol::TCP | protocol::UDP)
+}
+
+/// As [`owner_of`], for any frame.
+#[cold]
+fn owner_of_frame(frame: &[u8], workers: usize) -> Option<usize> {
     let packet = payload(frame)?;
     let (sum, next) = match packet.first()? >> 4 {
         4 => (sum(packet.get(12..20)?), packet[9]),
         6 => (sum(packet.get(8..40)?), packet[6]),
         _ => return None,
     };
-    match next {
-        protocol::TCP | protocol::UDP => Some(owner_of_sum(sum, workers)),
-        _ => owner_of_read(packet, workers).or_else(|| Some(owner_of_sum(sum, workers))),
-    }
+    let of_quoted = if has_ports(next) { None } else { owner_of_quoted(packet, workers) };
+    of_quoted.or_else(|| Some(owner_of_sum(sum, workers)))
 }
 
 /// The owner of an ICMP error is that of the packet it quotes, which may stand behind extension headers.
-fn owner_of_read(packet: &[u8], workers: usize) -> Option<usize> {
+fn owner_of_quoted(packet: &[u8], workers: usize) -> Option<usize> {
     let quoted = Packet::parse(packet, PASS).ok()?.quoted?;
     Some(owner(quoted.source, quoted.destination, workers))
 }
 
+#[inline(always)]
 fn owner_of_sum(sum: u32, workers: usize) -> usize {
-    (sum.wrapping_mul(MULTIPLIER) >> SHIFT) as usize % workers
+    let upper = sum.wrapping_mul(MULTIPLIER) >> SHIFT;
+    (upper as usize * workers) >> (u32::BITS - SHIFT)
 }
 
 /// The IP packet of a frame with one tag at most.
@@ -61,6 +80,7 @@ fn words(address: Address) -> u32 {
     }
 }
 
+#[inline(always)]
 fn sum(bytes: &[u8]) -> u32 {
     let (words, _) = bytes.as_chunks::<4>();
     words.iter().fold(0, |sum: u32, word| sum.wrapping_add(u32::from_be_bytes(*word)))
@@ -70,7 +90,8 @@ fn sum(bytes: &[u8]) -> u32 {
 mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
-    use super::*;
+    use super::{owner, owner_of_frame};
+    use crate::burst::Arena;
 
     const WORKERS: usize = 7;
 
@@ -96,6 +117,18 @@ mod tests {
 
     fn framed(ethertype: u16, packet: &[u8]) -> Vec<u8> {
         [&[2; 12], &ethertype.to_be_bytes()[..], packet].concat()
+    }
+
+    /// What both functions say about a frame, which is the same.
+    fn owner_of(frame: &[u8], workers: usize) -> Option<usize> {
+        let mut arena = Arena::new(1);
+        let mut packets = arena.packets();
+        let slot = packets.next().unwrap();
+        slot.set_frame(&[0xff; 64]);
+        slot.set_frame(frame);
+        let owner = super::owner_of(slot, workers);
+        assert_eq!(owner, owner_of_frame(frame, workers));
+        owner
     }
 
     fn hosts(number: u8) -> (Ipv4Addr, Ipv4Addr) {

@@ -218,7 +218,8 @@ impl<'a> Workers<'a> {
 
     /// Whether the other ends have all their slots again.
     fn are_slots_back(&mut self) -> bool {
-        (0..4).for_each(|_| self.round());
+        // One round pays for a burst at most.
+        (0..8).for_each(|_| self.round());
         self.0.iter_mut().all(|(_, outside)| {
             outside.reclaim();
             outside.free.len() == SLOTS

@@ -75,6 +75,11 @@ impl<'a> Receiver<'a> {
         pop(&mut self.frames, burst, limit)
     }
 
+    /// Whether there are no packets to receive.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
     /// Sends free slots back to the other end; those that do not fit stay in `free`.
     #[inline]
     pub fn recycle(&mut self, free: &mut Burst<'a>) -> usize {

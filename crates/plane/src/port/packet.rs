@@ -119,13 +119,13 @@ impl<'a> PacketPort<'a> {
         let ports: Vec<_> = (0..workers).map(|_| open()).collect::<Result<_, _>>()?;
         let mut group = libc::PACKET_FANOUT_FLAG_UNIQUEID;
         for port in ports.iter().filter(|_| workers > 1) {
-            group = port.join(group, options.spread)?;
+            group = port.join(group, (options.spread, workers))?;
         }
         Ok(ports)
     }
 
     /// Joins a fanout group, or creates one with a unique number, and returns the number.
-    fn join(&self, group: u32, spread: Spread) -> Result<u32, PortError> {
+    fn join(&self, group: u32, (spread, workers): (Spread, usize)) -> Result<u32, PortError> {
         let failed = self.link.cannot("spread its flows between several workers");
         let mode = match spread {
             Spread::Flows => libc::PACKET_FANOUT_HASH,
@@ -138,7 +138,7 @@ impl<'a> PacketPort<'a> {
             .set(libc::SOL_PACKET, libc::PACKET_FANOUT, (joining | mode) as c_int)
             .map_err(&failed)?;
         if spread == Spread::Owners {
-            self.receiver.spread(&by_owners()).map_err(&failed)?;
+            self.receiver.spread(&by_owners(workers)).map_err(&failed)?;
         }
         let joined: c_int = self.receiver.get(libc::SOL_PACKET, libc::PACKET_FANOUT).map_err(&failed)?;
         Ok(joined as u32 & 0xffff)

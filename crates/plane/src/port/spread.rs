@@ -17,12 +17,11 @@ pub enum Spread {
 const INET: [u32; 2] = [12, 16];
 const INET6: [u32; 8] = [8, 12, 16, 20, 24, 28, 32, 36];
 
-/// Computes the number of the worker that [`crate::flow_owner::owner_of`] computes, before the kernel takes it modulo the number of
-/// sockets (classic BPF). A group reads from the network header on. ICMP errors go by their own addresses, as the packets that they
-/// quote are at no fixed place.
-pub(super) fn by_owners() -> Vec<libc::sock_filter> {
+/// Computes the number of the worker, of so many, as [`crate::flow_owner::owner_of`] does (classic BPF). A group reads from the
+/// network header on. ICMP errors go by their own addresses, as the packets that they quote are at no fixed place.
+pub(super) fn by_owners(workers: usize) -> Vec<libc::sock_filter> {
     let protocol = libc::SKF_AD_OFF + libc::SKF_AD_PROTOCOL;
-    let (inet, inet6) = (sum_of(&INET), sum_of(&INET6));
+    let [inet, inet6] = [&INET[..], &INET6[..]].map(|words| owner_by(words, workers as u32));
     let choice = [
         load(protocol as u32),
         jump(libc::ETH_P_IP as u32, 2),
@@ -32,8 +31,8 @@ pub(super) fn by_owners() -> Vec<libc::sock_filter> {
     choice.into_iter().chain(inet).chain(inet6).collect()
 }
 
-/// Adds the words at these offsets, and returns the upper bits of the product.
-fn sum_of(offsets: &[u32]) -> Vec<libc::sock_filter> {
+/// Adds the words at these offsets, and returns the owner by the sum.
+fn owner_by(offsets: &[u32], workers: u32) -> Vec<libc::sock_filter> {
     let add = |offset: &u32| {
         [
             instruction(libc::BPF_MISC | libc::BPF_TAX, 0),
@@ -44,6 +43,8 @@ fn sum_of(offsets: &[u32]) -> Vec<libc::sock_filter> {
     let product = [
         instruction(libc::BPF_ALU | libc::BPF_MUL | libc::BPF_K, MULTIPLIER),
         instruction(libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K, SHIFT),
+        instruction(libc::BPF_ALU | libc::BPF_MUL | libc::BPF_K, workers),
+        instruction(libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K, u32::BITS - SHIFT),
         instruction(libc::BPF_RET | libc::BPF_A, 0),
     ];
     let (first, others) = (&offsets[0], &offsets[1..]);

@@ -1,22 +1,21 @@
 //! Packets that one worker receives and another one forwards, because that one has the states of their flows.
 //!
-//! Each pair of workers has four rings: packets and free slots, in both directions. A worker pays for each packet that it takes
-//! with a free slot, so that no worker ends up with the packet memory of another. A ring has one writer and one reader.
+//! Each pair of workers has a link in both directions ([`crate::port::memory`]): a ring of packets, and one of free slots the other
+//! way. A worker pays for each packet that it takes with a free slot, so that no worker ends up with the packet memory of another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
 use super::bell::Bell;
 use super::pool::SlotPool;
 use crate::burst::{BURST, Burst, Packet, Slot};
 use crate::flow_owner::owner_of;
+use crate::port::memory::{Receiver, Sender, link};
 
 /// Packets that wait between two workers at most, in one direction. It bounds how many slots a worker lacks because of another.
 const RING: usize = 2 * BURST;
 
-/// A worker's ends of the rings to all others.
+/// A worker's ends of the links to all others.
 pub struct Exchange<'a> {
     number: usize,
     /// By worker; `None` for this one.
@@ -31,22 +30,17 @@ pub struct Exchange<'a> {
     done: Arc<[AtomicBool]>,
 }
 
-/// The rings between this worker and another one.
+/// The links between this worker and another one.
 struct Line<'a> {
-    packets_out: Producer<Packet<'a>>,
-    packets_in: Consumer<Packet<'a>>,
-    slots_out: Producer<Packet<'a>>,
-    slots_in: Consumer<Packet<'a>>,
+    to: Sender<'a>,
+    from: Receiver<'a>,
+    /// Those of the burst that go there.
+    outgoing: Burst<'a>,
     /// Slots that are still to be paid with.
     owed: usize,
-    /// The other worker's, and whether it is to ring.
+    /// The other worker's.
     bell: Arc<Bell>,
-    has_news: bool,
 }
-
-/// Both ends of the rings of packets and of slots in one direction.
-type HalfLine<'a> =
-    ((Producer<Packet<'a>>, Consumer<Packet<'a>>), (Producer<Packet<'a>>, Consumer<Packet<'a>>));
 
 impl<'a> Exchange<'a> {
     /// The exchanges of as many workers as there are functions, each of which wakes its worker.
@@ -88,20 +82,33 @@ impl<'a> Exchange<'a> {
 
     /// Hands the packets of other workers over to them. In the burst stay those of this one, in their order. Returns those that a
     /// ring had no room for, to be counted and freed.
+    #[inline]
     pub(super) fn hand_over(&mut self, burst: &mut Burst<'a>) -> &mut Burst<'a> {
+        let (number, workers) = (self.number, self.lines.len());
+        let is_other = |packet: &&mut Slot| owner_of(packet, workers).is_some_and(|owner| owner != number);
+        // Ports of the right queue bring none, and then the burst stays as it is.
+        if let Some(first) = burst.iter().position(|packet| is_other(&packet)) {
+            self.hand_over_from(first, burst);
+        }
+        &mut self.refused
+    }
+
+    /// Hands packets over, of which this one is the first.
+    fn hand_over_from(&mut self, first: usize, burst: &mut Burst<'a>) {
+        self.own.fill(burst.drain_front(first));
         for packet in burst.drain() {
-            let owner = owner_of(packet.frame(), self.lines.len()).unwrap_or(self.number);
+            let owner = owner_of(packet, self.lines.len()).unwrap_or(self.number);
             // Where the packet stays until its interface is known.
             packet.interface = self.generation(packet.port);
-            let unsent = match &mut self.lines[owner] {
-                None => self.own.push(packet).err(),
-                Some(line) => line.send(packet).err(),
-            };
-            self.refused.fill(unsent.into_iter());
+            let to = self.lines[owner].as_mut().map_or(&mut self.own, |line| &mut line.outgoing);
+            // It has as much room as the burst.
+            to.fill([packet].into_iter());
         }
         std::mem::swap(burst, &mut self.own);
-        self.lines.iter_mut().flatten().for_each(Line::ring);
-        &mut self.refused
+        for line in self.lines.iter_mut().flatten() {
+            line.send();
+            self.refused.fill(line.outgoing.drain());
+        }
     }
 
     /// Takes packets that others have handed over, `most` at most, and returns those among them whose port is none any more, to be
@@ -110,7 +117,7 @@ impl<'a> Exchange<'a> {
         let before = burst.len();
         for line in self.lines.iter_mut().flatten() {
             let room = (most + before).saturating_sub(burst.len());
-            line.owed += burst_from(&mut line.packets_in, room, burst);
+            line.owed += line.from.receive(burst, room);
         }
         if burst[before..].iter().any(|packet| self.is_outdated(packet)) {
             self.sort_out(burst);
@@ -134,16 +141,14 @@ impl<'a> Exchange<'a> {
     /// Pays with free slots, and takes those that others have paid with.
     pub(super) fn settle(&mut self, pool: &mut SlotPool<'a>) {
         for line in self.lines.iter_mut().flatten() {
-            while line.owed > 0 && pool.pay(&mut line.slots_out) {
-                line.owed -= 1;
-            }
-            pool.collect(&mut line.slots_in);
+            line.owed -= pool.pay(line.owed, &mut line.from);
+            pool.collect(&mut line.to);
         }
     }
 
     /// Whether no packets wait for this worker.
     fn is_empty(&self) -> bool {
-        self.lines.iter().flatten().all(|line| line.packets_in.is_empty())
+        self.lines.iter().flatten().all(|line| line.from.is_empty())
     }
 
     /// Sleeps by `wait`, until another worker hands something over.
@@ -157,57 +162,31 @@ impl<'a> Exchange<'a> {
         self.done.iter().all(|done| done.load(Ordering::Acquire))
     }
 
-    /// The slots in its rings, after all workers have ended.
-    pub fn into_packets(self) -> impl Iterator<Item = Packet<'a>> {
-        let lines = self.lines.into_iter().flatten();
-        let rings = lines.flat_map(|line| [line.packets_in, line.slots_in]);
-        rings.flat_map(|mut ring| std::iter::from_fn(move || ring.pop().ok()))
+    /// The slots in its links, after all workers have ended.
+    pub fn into_packets(self) -> Vec<Packet<'a>> {
+        let (mut packets, mut burst) = (Vec::new(), Burst::new());
+        for mut line in self.lines.into_iter().flatten() {
+            while line.from.receive(&mut burst, BURST) + line.to.reclaim(&mut burst) > 0 {
+                packets.extend(burst.drain());
+            }
+        }
+        packets
     }
 }
 
 impl<'a> Line<'a> {
     /// Both ends of a line between the workers with these bells.
     fn between([first, second]: [&Arc<Bell>; 2]) -> [Line<'a>; 2] {
-        let half = || (RingBuffer::new(RING), RingBuffer::new(RING));
-        let (there, back): (HalfLine<'a>, HalfLine<'a>) = (half(), half());
+        let ((to_second, from_first), (to_first, from_second)) = (link(RING), link(RING));
         let line =
-            |to: (Producer<_>, Producer<_>), from: (Consumer<_>, Consumer<_>), bell: &Arc<Bell>| Line {
-                packets_out: to.0,
-                slots_out: to.1,
-                packets_in: from.0,
-                slots_in: from.1,
-                owed: 0,
-                bell: Arc::clone(bell),
-                has_news: false,
-            };
-        let ((packets_there, taken_there), (slots_there, paid_there)) = there;
-        let ((packets_back, taken_back), (slots_back, paid_back)) = back;
-        [
-            line((packets_there, slots_there), (taken_back, paid_back), second),
-            line((packets_back, slots_back), (taken_there, paid_there), first),
-        ]
+            |to, from, bell| Line { to, from, outgoing: Burst::new(), owed: 0, bell: Arc::clone(bell) };
+        [line(to_second, from_second, second), line(to_first, from_first, first)]
     }
 
-    /// Hands a packet over, unless there is no room.
-    fn send(&mut self, packet: Packet<'a>) -> Result<(), Packet<'a>> {
-        self.packets_out.push(packet).map_err(|PushError::Full(packet)| packet)?;
-        self.has_news = true;
-        Ok(())
-    }
-
-    /// Wakes the other worker if there is something for it.
-    fn ring(&mut self) {
-        if std::mem::take(&mut self.has_news) {
+    /// Sends what goes there, as far as there is room, and wakes the other worker.
+    fn send(&mut self) {
+        if !self.outgoing.is_empty() && self.to.send(&mut self.outgoing) > 0 {
             self.bell.ring();
         }
     }
-}
-
-/// Moves packets from a ring to a burst, and returns how many.
-fn burst_from<'a>(ring: &mut Consumer<Packet<'a>>, most: usize, burst: &mut Burst<'a>) -> usize {
-    let there = ring.slots().min(most).min(burst.room());
-    if let Ok(chunk) = ring.read_chunk(there) {
-        burst.fill(chunk.into_iter());
-    }
-    there
 }

@@ -1,9 +1,8 @@
 //! The free slots of a worker. Each port gets as many back as it has handed out in received packets.
 
-use rtrb::{Consumer, Producer};
-
 use crate::burst::{Burst, Packet};
 use crate::port::Port;
+use crate::port::memory::{Receiver, Sender};
 
 pub(super) struct SlotPool<'a> {
     free: Vec<Packet<'a>>,
@@ -70,17 +69,18 @@ impl<'a> SlotPool<'a> {
         self.free.extend(packets);
     }
 
-    /// Puts a free slot into a ring, if there is one and room for it.
-    pub fn pay(&mut self, ring: &mut Producer<Packet<'a>>) -> bool {
-        let slot = if ring.is_full() { None } else { self.free.pop() };
-        // There is room: only this thread fills the ring.
-        slot.is_some_and(|slot| ring.push(slot).is_ok())
+    /// Pays another worker with so many slots, or fewer, whatever ports are due. Returns how many.
+    pub fn pay(&mut self, owed: usize, link: &mut Receiver<'a>) -> usize {
+        self.fill(owed);
+        let paid = link.recycle(&mut self.passing);
+        self.free.extend(self.passing.drain());
+        paid
     }
 
-    /// Takes all slots of a ring.
-    pub fn collect(&mut self, ring: &mut Consumer<Packet<'a>>) {
-        if let Ok(paid) = ring.read_chunk(ring.slots()) {
-            self.free.extend(paid);
+    /// Takes the slots that another worker has paid with.
+    pub fn collect(&mut self, link: &mut Sender<'a>) {
+        while link.reclaim(&mut self.passing) > 0 {
+            self.free.extend(self.passing.drain());
         }
     }
 
