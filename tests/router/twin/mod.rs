@@ -274,6 +274,16 @@ fn threads_agree_with_a_kernel_alone() {
 }
 
 #[test]
+fn threads_on_af_xdp_agree_with_a_kernel_alone() {
+    agrees(&["--engine", "threads", "--port", "xdp"], Scope::All);
+}
+
+#[test]
+fn the_generic_xdp_program_agrees_with_a_kernel_alone() {
+    agrees(&["--engine", "xdp-generic"], Scope::All);
+}
+
+#[test]
 fn the_tc_program_agrees_with_a_kernel_alone() {
     agrees(&["--engine", "tc"], Scope::All);
 }
