@@ -11,10 +11,10 @@ pub(super) type RowNumber = u32;
 /// Where a row starts in its arena.
 pub(super) type RowStart = u32;
 /// In what [`RowBuilder::finish`] returns for a row: it has so few rules that to test them takes less than to look up the packet
-/// in another dimension.
+/// in another dimension. The other bits are where [`RowArena::few`] has them.
 pub(super) const HAS_FEW: RowStart = 1 << 31;
-/// So many at most.
-const FEW: usize = 2;
+/// So few rules, in their order; the places of those that are missing have the largest number.
+pub(super) type FewRules = [u32; 2];
 
 /// All rows of a dimension.
 #[derive(Clone, Debug)]
@@ -24,6 +24,7 @@ pub(super) struct RowArena {
     summary: usize,
     /// In the sparse form: the summary of the rules that do not ask, and then all their words.
     indifferent: Option<Box<[u64]>>,
+    few: Vec<FewRules>,
 }
 
 /// The rows of a dimension need more memory than they may.
@@ -69,10 +70,13 @@ impl RowBuilder {
     /// The arena, and where in it each row starts, with [`HAS_FEW`]. `indifferent` are the rules that do not ask about the dimension.
     pub fn finish(self, indifferent: &[u32]) -> (RowArena, Vec<RowStart>) {
         let is_full = self.rows.len() * (self.summary() + self.words) <= MOST_FULL_WORDS;
-        let has_few = |rules: &Vec<u32>| rules.len() + indifferent.len() <= FEW;
-        let few: Vec<bool> = self.rows.iter().map(has_few).collect();
-        let (arena, mut starts) = self.finish_as(is_full, indifferent);
-        starts.iter_mut().zip(few).filter(|(_, few)| *few).for_each(|(start, _)| *start |= HAS_FEW);
+        let few: Vec<_> = self.rows.iter().map(|rules| few(rules, indifferent)).collect();
+        let (mut arena, mut starts) = self.finish_as(is_full, indifferent);
+        for (start, few) in starts.iter_mut().zip(few) {
+            let Some(few) = few else { continue };
+            *start = HAS_FEW | arena.few.len() as RowStart;
+            arena.few.push(few);
+        }
         (arena, starts)
     }
 
@@ -91,6 +95,17 @@ impl RowBuilder {
     }
 }
 
+/// The rules of both lists, if they are few.
+fn few(rules: &[u32], indifferent: &[u32]) -> Option<FewRules> {
+    let mut few = [u32::MAX; size_of::<FewRules>() / size_of::<u32>()];
+    let is_few = rules.len() + indifferent.len() <= few.len();
+    is_few.then(|| {
+        few.iter_mut().zip(rules.iter().chain(indifferent)).for_each(|(place, rule)| *place = *rule);
+        few.sort_unstable();
+        few
+    })
+}
+
 fn arena(
     rows: impl Iterator<Item = Vec<u64>>,
     summary: usize,
@@ -101,7 +116,7 @@ fn arena(
         starts.push(words.len() as RowStart);
         words.extend(row);
     }
-    (RowArena { words, summary, indifferent }, starts)
+    (RowArena { words, summary, indifferent, few: Vec::new() }, starts)
 }
 
 /// Summary and all words.
@@ -153,6 +168,12 @@ impl RowArena {
         }
     }
 
+    /// The rules of a row that has few.
+    #[inline(always)]
+    pub fn few(&self, at: RowStart) -> FewRules {
+        self.few[at as usize]
+    }
+
     #[inline(always)]
     fn sparse_word(&self, row: RowStart, at: usize) -> u64 {
         let (own, bit) = (row as usize + 2 * (at / 64), at % 64);
@@ -165,7 +186,8 @@ impl RowArena {
     }
 
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.words) + self.indifferent.as_ref().map_or(0, |row| size_of_val(&**row))
+        let indifferent = self.indifferent.as_ref().map_or(0, |row| size_of_val(&**row));
+        size_of_val(&*self.words) + indifferent + size_of_val(&*self.few)
     }
 }
 

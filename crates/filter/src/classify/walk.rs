@@ -1,35 +1,38 @@
 use super::build::{Classifier, Index};
 use super::dimension::Dimension;
-use super::rows::{HAS_FEW, RowStart};
+use super::rows::{FewRules, HAS_FEW, RowStart};
 use crate::packet::Packet;
 
 /// The candidates of one packet.
 pub struct Walk<'a> {
     classifier: &'a Classifier,
     rows: [RowStart; Dimension::COUNT],
-    /// The first dimensions, in which the packet was looked up.
-    known: usize,
+    /// All candidates, if one dimension leaves few.
+    few: Option<FewRules>,
 }
 
 impl<'a> Walk<'a> {
     /// Looks up the packet in one dimension after the other, until one leaves few candidates.
     #[inline]
     pub fn new(classifier: &'a Classifier, packet: &Packet) -> Self {
-        let (mut rows, mut known) = ([0; Dimension::COUNT], 0);
+        let mut rows = [0; Dimension::COUNT];
         for (row, index) in rows.iter_mut().zip(&classifier.indexes) {
-            let found = index.row(packet);
-            *row = found & !HAS_FEW;
-            known += 1;
-            if found & HAS_FEW != 0 {
-                break;
+            *row = index.row(packet);
+            if *row & HAS_FEW != 0 {
+                let few = index.rows.few(*row & !HAS_FEW);
+                return Walk { classifier, rows, few: Some(few) };
             }
         }
-        Walk { classifier, rows, known }
+        Walk { classifier, rows, few: None }
     }
 
     /// The first candidate from `from` on.
     #[inline]
     pub fn next(&self, from: usize) -> Option<usize> {
+        if let Some([first, second]) = self.few {
+            let at = if first as usize >= from { first } else { second } as usize;
+            return (from..self.classifier.rules).contains(&at).then_some(at);
+        }
         let words = self.classifier.rules.div_ceil(64);
         let (mut at, mut above) = (from / 64, !0 << (from % 64));
         while at < words {
@@ -48,6 +51,10 @@ impl<'a> Walk<'a> {
     /// The last candidate before `before`.
     #[inline]
     pub fn previous(&self, before: usize) -> Option<usize> {
+        if let Some([first, second]) = self.few {
+            let at = if (second as usize) < before { second } else { first } as usize;
+            return (at < before).then_some(at);
+        }
         let last = before.checked_sub(1)?;
         let (mut at, mut below) = (last / 64, !0 >> (63 - last % 64));
         loop {
@@ -89,7 +96,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// One bit for each word in which every known dimension has some bit.
+    /// One bit for each word in which every dimension has some bit.
     #[inline(always)]
     fn summary(&self, at: usize) -> u64 {
         self.all(|index, row| index.rows.summary(row, at))
@@ -100,11 +107,11 @@ impl<'a> Walk<'a> {
         self.all(|index, row| index.rows.word(row, at))
     }
 
-    /// The bits that all known dimensions have. Often the first ones have none in common.
+    /// The bits that all dimensions have. Often the first ones have none in common.
     #[inline(always)]
     fn all(&self, bits: impl Fn(&Index, RowStart) -> u64) -> u64 {
         let mut all = !0;
-        for (index, row) in self.classifier.indexes.iter().zip(&self.rows[..self.known]) {
+        for (index, row) in self.classifier.indexes.iter().zip(&self.rows) {
             all &= bits(index, *row);
             if all == 0 {
                 break;
