@@ -70,7 +70,7 @@ fn main() {
     let mut memory = arenas.iter_mut();
     for case in CASES {
         let wakes = [(); WORKERS].map(|()| Box::new(|| ()) as Box<dyn Fn() + Send + Sync>);
-        for (number, exchange) in Exchange::between(wakes).into_iter().enumerate() {
+        for (number, exchange) in Exchange::between(wakes, true).into_iter().enumerate() {
             let forwarder = forwarder(&views, &rules, number as u64);
             sides[number].push(Bench::new(memory.next().unwrap(), forwarder, (case, number), exchange));
         }

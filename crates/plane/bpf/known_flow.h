@@ -10,7 +10,8 @@
  * before all programs that may have found it have ended. A packet is forwarded if it has added itself to `tally` while
  * FORWARDS was set there. So when the worker clears that bit, it learns how many packets were forwarded, and no packet is from
  * then on. Entries of another generation than the present one forward nothing, so one addition ends all of them. It is atomic,
- * because the router's thread makes it, and the program that notes failed links (classify.c).
+ * because the router's thread makes it, and the program that notes failed links (classify.c). Another one, to what a worker has
+ * ended, ends those of that worker.
  */
 #ifndef KNOWN_FLOW_H
 #define KNOWN_FLOW_H
@@ -51,7 +52,8 @@ struct flow_head {
 	__u64 generation;
 	__u64 control_until;	/* when the router's thread has to have reported again */
 	__u64 worker_until;	/* when the worker has to have reported again */
-	__u64 unused[5];
+	__u64 ended;		/* how often the worker has ended all its entries */
+	__u64 unused[4];
 };
 
 /* Each slot has the index of an entry in the lowest 16 bits, and above them those of the flow's hash. 0: empty. */
@@ -229,8 +231,9 @@ static __always_inline bool holds(const struct flow *flow, __u64 now)
 	const struct flow_head *head = bpf_map_lookup_elem(&flow_head, &first);
 	const struct flow_head *of_worker = bpf_map_lookup_elem(&flow_head, &worker);
 
-	return head && of_worker && flow->generation == head->generation && now < head->control_until &&
-	       now < of_worker->worker_until && (__s64)(now - flow->last) < (__s64)flow->lifetime;
+	return head && of_worker && flow->generation == head->generation + of_worker->ended &&
+	       now < head->control_until && now < of_worker->worker_until &&
+	       (__s64)(now - flow->last) < (__s64)flow->lifetime;
 }
 
 /* The index of the flow that a packet belongs to, if it may be forwarded by that; 0: none. */

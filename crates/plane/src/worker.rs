@@ -2,8 +2,8 @@
 //!
 //! Workers share no memory that they write. Each has its own queue of every port, its own packet memory, its own
 //! [`Forwarder`] with scratch memory and counters, and its own [`PublishedCounters`] on separate cache lines. They only
-//! read what they share: the view, the FIBs, the groups, the noted links. If they have a filter, each has the states of some flows,
-//! and a packet that another one receives is handed over by an [`Exchange`].
+//! read what they share: the view, the FIBs, the groups, the noted links. With a filter, each has the states of some flows, and a
+//! packet that another one receives is handed over by an [`Exchange`]: its rings and the slots in them are the exception.
 //!
 //! Rejected packets go to the worker's [`SlowPath`], which gives them to a kernel or answers them. Afterwards each slot
 //! returns to the port that it came from, so that no port takes the packet memory of another.
@@ -174,8 +174,8 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         self.exchange.take().map(|exchange| *exchange)
     }
 
-    /// Notes that this worker receives nothing more by its ports, and says whether that holds for all workers. Those that go on may
-    /// still hand something over.
+    /// Notes that this worker is about to end, and says whether all are: the others hand nothing over any more, except what still comes
+    /// in by their ports meanwhile.
     pub fn finish(&self) -> bool {
         self.exchange.as_ref().is_none_or(|exchange| exchange.finish())
     }
@@ -278,8 +278,9 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         let mut received = 0;
         for number in 0..self.ports.len() {
             received += self.serve(number)?;
+            // As often as a port: all others together may hand over as much as this worker receives.
+            received += self.serve_others()?;
         }
-        received += self.serve_others()?;
         if received == 0 {
             self.forwarder.push_waiting_samples();
             self.handle_rejected(false);
@@ -416,9 +417,12 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         let Some(exchange) = &mut self.exchange else { return Ok(0) };
         exchange.settle(&mut self.pool);
         let taken = self.take_handed_over(self.most);
+        if taken == 0 {
+            return Ok(0);
+        }
         if self.began.is_silence_until(ReportTime::coarse()) {
             self.drop_handed_over();
-        } else if taken > 0 {
+        } else {
             self.forward()?;
         }
         Ok(taken)

@@ -20,6 +20,7 @@ use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::WorkerLimits;
 use fullview_plane::adjacency::{Adjacencies, Adjacency};
 use fullview_plane::burst::{Arena, BURST, Burst, Packet};
+use fullview_plane::counters::Counters;
 use fullview_plane::flow_owner::owner;
 use fullview_plane::forward::{BurstFilter, EnforceableRules, Forwarder};
 use fullview_plane::interface::Interface;
@@ -191,7 +192,7 @@ struct Workers<'a>(Vec<(TestWorker<'a, Yield>, Outside<'a>)>);
 impl<'a> Workers<'a> {
     fn new(arenas: &'a mut [Arena]) -> Workers<'a> {
         let (rules, nothing) = (rules(), || Box::new(|| ()) as Box<dyn Fn() + Send + Sync>);
-        let exchanges = Exchange::between((0..arenas.len()).map(|_| nothing()));
+        let exchanges = Exchange::between((0..arenas.len()).map(|_| nothing()), true);
         let started = arenas.iter_mut().zip(exchanges).zip(0..).map(|((arena, exchange), seed)| {
             let (mut worker, outside) = worker((&rules, seed), arena, Yield);
             worker.set_exchange(exchange);
@@ -294,6 +295,28 @@ fn what_the_other_worker_has_no_room_for_is_counted_and_freed() {
     assert!(workers.are_slots_back());
 }
 
+/// The first worker floods the third one.
+#[test]
+fn a_flood_from_one_worker_keeps_no_other_from_its_turn() {
+    let mut arenas = arenas(3);
+    let mut workers = Workers::new(&mut arenas);
+    let to_third = |packets| {
+        let flows = (0..24u8).cycle().filter(|flow| owner_of(*flow, 3) == 2);
+        flows.take(packets).map(|flow| frame(&there(flow))).collect::<Vec<_>>()
+    };
+    workers.0[2].0.receive_at_most(32);
+    let mut passed = 0;
+    for _ in 0..100 {
+        workers.0[0].1.send(0, &to_third(BURST / 2));
+        workers.0[1].1.send(0, &to_third(9));
+        workers.round();
+        passed += workers.0[2].1.receive(1);
+    }
+    let dropped = |number: usize| workers.0[number].0.published().counters().drops[Reason::HandOver.index()];
+    assert!(dropped(0) > 0 && dropped(1) == 0, "{} of the flood, {} of the others", dropped(0), dropped(1));
+    assert!(passed > 100 * 9);
+}
+
 /// Its number may be another interface's by then, whose packets the rules may let in.
 #[test]
 fn packets_of_a_port_that_was_taken_out_meanwhile_are_dropped() {
@@ -338,8 +361,10 @@ fn slots_that_wait_between_workers_come_back_at_the_end() {
     workers.0[0].0.round().unwrap();
     assert!(!workers.0[0].0.finish(), "the other one still works");
     assert!(workers.0[1].0.finish());
+    let mut counters = Counters::new(0);
     let exchanges = workers.0.iter_mut().flat_map(|(worker, _)| worker.take_exchange());
-    assert_eq!(exchanges.flat_map(Exchange::into_packets).count(), 5);
+    assert_eq!(exchanges.flat_map(|exchange| exchange.end(&mut counters)).count(), 5);
+    assert_eq!(counters.drop_reasons().collect::<Vec<_>>(), [(Reason::HandOver, 5)]);
 }
 
 /// Waits until it is woken, for longer than the test has patience.
@@ -369,7 +394,7 @@ fn a_sleeping_worker_wakes_for_what_is_handed_over() {
         let thread = thread.thread().clone();
         let woken = thread.clone();
         let wakes: [Box<dyn Fn() + Send + Sync>; 2] = [Box::new(|| ()), Box::new(move || woken.unpark())];
-        let mut exchanges = Exchange::between(wakes);
+        let mut exchanges = Exchange::between(wakes, true);
         give.send(exchanges.remove(1)).unwrap();
         here.set_exchange(exchanges.remove(0));
         for number in 1..=200 {

@@ -124,7 +124,8 @@ pub fn compile_after(
         FilterLanguage::Pf => {
             let config = load::load(&path, files, &facts(interfaces))?;
             kernel_limits::check_pf(options.place, &config)?;
-            let lowered = lower::lower(&config, &numbered)?;
+            worker_limits::check_pf(options.workers, &config)?;
+            let lowered = lower::lower_for(&config, &numbered, options.states)?;
             (lowered.parts, lowered.limits, numbered.unknown(named_interfaces(&config)))
         }
         FilterLanguage::Ipfw => {
@@ -132,6 +133,7 @@ pub fn compile_after(
             let text = files.read(&path).map_err(unreadable)?;
             let config = IpfwConfig::load(&path, &text)?;
             kernel_limits::check_ipfw(options.place, &path, &config)?;
+            worker_limits::check_ipfw(options.workers, &path, &config)?;
             let at = |(number, name)| (format!("{path}: rule {number}"), name);
             let unknown = numbered.unknown(config.named_interfaces().map(at));
             (config.lower(&numbered), WorkerLimits::default(), unknown)
@@ -144,7 +146,6 @@ pub fn compile_after(
     in_force.into_iter().for_each(|before| parts.keep_tables(before.rules()));
     let sources = FilterSources { options: options.clone(), files: files.read_files() };
     let rules = EnforceableRules::new(RuleSet::new(parts)?)?;
-    worker_limits::check(options.workers, &path, rules.rules())?;
     Ok(CompiledFilter { rules, limits, path, sources, unknown })
 }
 

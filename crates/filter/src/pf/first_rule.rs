@@ -2,6 +2,7 @@
 
 use crate::pf::config::PfConfig;
 use crate::pf::rule::{BlockReply, PfAction, PfRule};
+use crate::pf::state_options::StateKeeping;
 
 /// The first rule that translates addresses.
 pub fn first_translation(config: &PfConfig) -> Option<&PfRule> {
@@ -13,6 +14,14 @@ pub fn first_translation(config: &PfConfig) -> Option<&PfRule> {
 /// The first rule that answers the packets that it blocks.
 pub fn first_answer(config: &PfConfig) -> Option<&PfRule> {
     first(config, |rule| matches!(rule.action, PfAction::Block(reply) if reply != BlockReply::Drop))
+}
+
+/// The first rule that limits its states, or sources.
+pub fn first_limit(config: &PfConfig) -> Option<&PfRule> {
+    first(config, |rule| match &rule.state {
+        StateKeeping::Keep(options) => options.max.is_some() || options.source_track.is_some(),
+        StateKeeping::None => false,
+    })
 }
 
 fn first(config: &PfConfig, is_wanted: fn(&PfRule) -> bool) -> Option<&PfRule> {

@@ -2,7 +2,7 @@
 
 use fullview_filter::interfaces::FilterInterface;
 use fullview_filter::packet::{Direction, Packet, Pass};
-use fullview_filter::pf::lower::lower;
+use fullview_filter::pf::lower::{lower, lower_for};
 use fullview_filter::rule::Side;
 use fullview_filter::verdict::{DropReason, Rewrite, Verdict};
 
@@ -121,6 +121,8 @@ fn options_become_timeouts_limits_and_interfaces() {
     let parts = &lowered.parts;
     assert!([0, 1, 2].iter().all(|number| parts.skip.contains(*number)));
     assert_eq!((lowered.limits.states, parts.adaptive), (1000, (600, 900)));
+    let with_room = lower_for(&read(&[("rules", rules)]), &interfaces(), Some(50_000)).unwrap();
+    assert_eq!((with_room.limits.states, with_room.parts.adaptive), (50_000, (30_000, 900)));
     assert_eq!((parts.timeouts[0].tcp_first, parts.timeouts[0].udp_first), (30_000, 7_000));
     assert_eq!((parts.timeouts[1].tcp_first, parts.timeouts[1].udp_first), (9_000, 7_000));
     let state = parts.rules.last().unwrap().state.clone().unwrap();

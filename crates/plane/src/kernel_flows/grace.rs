@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the worker and the thread of barriers tell each other.
+/// What workers and the thread of barriers tell each other.
 #[derive(Debug, Default)]
 pub struct GracePeriods {
-    /// How many times the worker has asked.
+    /// How many times workers have asked.
     asked: AtomicU64,
     /// The number of the last question before a barrier.
     granted: AtomicU64,
@@ -22,7 +22,7 @@ impl GracePeriods {
         self.granted.load(Ordering::Acquire)
     }
 
-    /// Calls a barrier, which says whether it has waited for all programs, if the worker has asked for one.
+    /// Calls a barrier, which says whether it has waited for all programs, if a worker has asked for one.
     pub fn serve(&self, barrier: impl FnOnce() -> bool) {
         let asked = self.asked.load(Ordering::Acquire);
         if asked != self.granted() && barrier() {

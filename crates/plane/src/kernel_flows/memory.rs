@@ -26,6 +26,7 @@ const HEAD: usize = 8;
 const PRESENT_GENERATION: usize = 0;
 const CONTROL_UNTIL: usize = 1;
 const WORKER_UNTIL: usize = 2;
+const ENDED: usize = 3;
 
 /// The bit of the tally that lets packets pass.
 pub(super) const FORWARDS: u64 = 1 << 63;
@@ -134,9 +135,14 @@ impl FlowMemory {
         &self.keys
     }
 
-    /// The present generation. What is read afterwards is at least as new.
+    /// The present generation of all workers' entries. What is read afterwards is at least as new.
     pub(super) fn generation(&self) -> u64 {
         self.head.words()[PRESENT_GENERATION].load(Ordering::Acquire)
+    }
+
+    /// How often a worker has ended its entries, which is added to the generation.
+    pub(super) fn ended(&self, worker: u16) -> &AtomicU64 {
+        &self.head.words()[usize::from(worker) * HEAD + ENDED]
     }
 
     /// Ends all entries at once. What was written before is seen by those who find the new generation.

@@ -10,7 +10,8 @@
 //! | worker | the bit of an entry that lets packets pass | it clears it when the flow ends: a state, the rules, the view |
 //! | worker | its report, which holds for its entries | every round, at most every few milliseconds |
 //! | workers | a free slot of a bucket | when an entry is whole; the one that comes first has it |
-//! | router's thread (`FlowControl`) | the generation, which ends all entries | when a view or routes were published |
+//! | worker | how often it has ended all its entries | when its rules or its view are others, or it needs all packets |
+//! | router's thread (`FlowControl`) | the generation, which ends the entries of all workers | when a view or routes were published |
 //! | router's thread | its report | every turn |
 //! | program of `bpf/link_failures.h` | the generation | when it has noted a failed link |
 //! | program | counts and the time of the last packet | for every packet |

@@ -54,8 +54,8 @@ pub struct FlowSharing {
     ended: VecDeque<(u64, u32)>,
     /// By port.
     devices: Vec<PortDevice>,
-    /// The generation before the present burst, apart from those that the worker has ended.
-    of_others: u64,
+    /// The generation of all workers' entries before the present burst.
+    generation: u64,
     /// The next flow to visit, and when the last one was.
     cursor: usize,
     visited: u64,
@@ -96,7 +96,7 @@ impl FlowSharing {
             ended: VecDeque::with_capacity(entries.len()),
             free: entries.rev().collect(),
             devices: Vec::new(),
-            of_others: 0,
+            generation: 0,
             cursor: 0,
             visited: 0,
             reported: 0,
@@ -119,7 +119,7 @@ impl FlowSharing {
     /// Begins a burst: what is learned in it follows from a view and routes that are read later.
     #[inline]
     pub(crate) fn begin_burst(&mut self) {
-        self.of_others = self.own.generation_of_others();
+        self.generation = self.memory.generation();
     }
 
     /// Shares no flow, or shares flows again. Says whether that is another decision than before; then the caller takes all
@@ -169,7 +169,7 @@ impl FlowSharing {
     }
 
     fn renew(&self, index: u32, times: (u64, u64)) {
-        self.memory.renew(index, self.own.generation_since(self.of_others), times);
+        self.memory.renew(index, self.own.generation_since(self.generation), times);
     }
 
     /// How the packets of a flow go. `None` if the program cannot forward them, or if the loop does more about them.

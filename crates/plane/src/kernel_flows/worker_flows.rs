@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use fullview_filter::state::flow::{FlowOffload, OffloadedPackets};
 
@@ -18,14 +18,12 @@ const PACKETS_SHIFT: u32 = 36;
 pub(super) struct WorkerFlows {
     pub memory: Arc<FlowMemory>,
     pub worker: u16,
-    /// How often the worker has ended the generation.
-    ended: AtomicU64,
     pub traffic: FlowTraffic,
 }
 
 impl WorkerFlows {
     pub fn new(memory: Arc<FlowMemory>, worker: u16) -> WorkerFlows {
-        WorkerFlows { memory, worker, ended: AtomicU64::new(0), traffic: FlowTraffic::new() }
+        WorkerFlows { memory, worker, traffic: FlowTraffic::new() }
     }
 
     /// Its entries.
@@ -33,14 +31,9 @@ impl WorkerFlows {
         self.memory.regions().entries_of(self.worker)
     }
 
-    /// The present generation, apart from those that the worker has ended itself. What is read afterwards is at least as new.
-    pub fn generation_of_others(&self) -> u64 {
-        self.memory.generation().wrapping_sub(self.ended.load(Ordering::Relaxed))
-    }
-
-    /// The generation that [`Self::generation_of_others`] was part of, if only the worker has ended some since.
-    pub fn generation_since(&self, of_others: u64) -> u64 {
-        of_others.wrapping_add(self.ended.load(Ordering::Relaxed))
+    /// The generation of an entry that follows from what was read after [`FlowMemory::generation`] was this.
+    pub fn generation_since(&self, of_all: u64) -> u64 {
+        of_all.wrapping_add(self.memory.ended(self.worker).load(Ordering::Relaxed))
     }
 
     /// What a tally says. Each packet is accounted for once.
@@ -67,9 +60,7 @@ impl FlowOffload for WorkerFlows {
         self.account(entry, self.memory.tally(entry).swap(0, Ordering::AcqRel))
     }
 
-    /// Ends the entries of other workers too, which let packets pass again when they are renewed.
     fn end_all(&self) {
-        self.memory.end_generation();
-        self.ended.fetch_add(1, Ordering::Relaxed);
+        self.memory.ended(self.worker).fetch_add(1, Ordering::AcqRel);
     }
 }

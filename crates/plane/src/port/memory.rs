@@ -56,6 +56,11 @@ impl<'a> Sender<'a> {
         self.refused
     }
 
+    /// Whether the other end has returned slots.
+    pub fn has_free(&self) -> bool {
+        !self.free.is_empty()
+    }
+
     /// Whether the other end is gone.
     pub fn is_abandoned(&self) -> bool {
         self.frames.is_abandoned()

@@ -9,17 +9,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::bell::Bell;
 use super::pool::SlotPool;
 use crate::burst::{BURST, Burst, Packet, Slot};
-use crate::flow_owner::owner_of;
+use crate::counters::Counters;
+use crate::flow_owner::FlowOwners;
 use crate::port::memory::{Receiver, Sender, link};
+use crate::verdict::Reason;
 
-/// Packets that wait between two workers at most, in one direction. It bounds how many slots a worker lacks because of another.
+/// Packets that wait between two workers at most, in one direction.
 const RING: usize = 2 * BURST;
 
 /// A worker's ends of the links to all others.
 pub struct Exchange<'a> {
     number: usize,
+    owners: FlowOwners,
     /// By worker; `None` for this one.
     lines: Vec<Option<Line<'a>>>,
+    /// The line that is served first the next time.
+    turn: usize,
     bell: Arc<Bell>,
     /// How often each port was taken out: a number of a port may stand for another interface afterwards.
     generations: Vec<u16>,
@@ -43,13 +48,20 @@ struct Line<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    /// The exchanges of as many workers as there are functions, each of which wakes its worker.
-    pub fn between(wakes: impl IntoIterator<Item = Box<dyn Fn() + Send + Sync>>) -> Vec<Exchange<'a>> {
+    /// The exchanges of as many workers as there are functions, each of which wakes its worker. An error may pass by the state of the
+    /// packet that it quotes ([`FlowOwners`]).
+    pub fn between(
+        wakes: impl IntoIterator<Item = Box<dyn Fn() + Send + Sync>>,
+        follow_quotes: bool,
+    ) -> Vec<Exchange<'a>> {
         let bells: Vec<Arc<Bell>> = wakes.into_iter().map(|wake| Arc::new(Bell::new(wake))).collect();
+        let owners = FlowOwners { workers: bells.len(), follow_quotes };
         let done: Arc<[AtomicBool]> = bells.iter().map(|_| AtomicBool::new(false)).collect();
         let new = |(number, bell): (usize, &Arc<Bell>)| Exchange {
             number,
+            owners,
             lines: Vec::new(),
+            turn: 0,
             bell: Arc::clone(bell),
             generations: Vec::new(),
             own: Burst::new(),
@@ -84,10 +96,10 @@ impl<'a> Exchange<'a> {
     /// ring had no room for, to be counted and freed.
     #[inline]
     pub(super) fn hand_over(&mut self, burst: &mut Burst<'a>) -> &mut Burst<'a> {
-        let (number, workers) = (self.number, self.lines.len());
-        let is_other = |packet: &&mut Slot| owner_of(packet, workers).is_some_and(|owner| owner != number);
+        let (number, owners) = (self.number, self.owners);
+        let is_other = |packet: &Slot| owners.of(packet).is_some_and(|owner| owner != number);
         // Ports of the right queue bring none, and then the burst stays as it is.
-        if let Some(first) = burst.iter().position(|packet| is_other(&packet)) {
+        if let Some(first) = burst.iter().position(|packet| is_other(packet)) {
             self.hand_over_from(first, burst);
         }
         &mut self.refused
@@ -97,7 +109,7 @@ impl<'a> Exchange<'a> {
     fn hand_over_from(&mut self, first: usize, burst: &mut Burst<'a>) {
         self.own.fill(burst.drain_front(first));
         for packet in burst.drain() {
-            let owner = owner_of(packet, self.lines.len()).unwrap_or(self.number);
+            let owner = self.owners.of(packet).unwrap_or(self.number);
             // Where the packet stays until its interface is known.
             packet.interface = self.generation(packet.port);
             let to = self.lines[owner].as_mut().map_or(&mut self.own, |line| &mut line.outgoing);
@@ -115,7 +127,10 @@ impl<'a> Exchange<'a> {
     /// counted and freed.
     pub(super) fn take(&mut self, most: usize, burst: &mut Burst<'a>) -> &mut Burst<'a> {
         let before = burst.len();
-        for line in self.lines.iter_mut().flatten() {
+        // One that always has a burst must not keep the others from theirs.
+        self.turn = (self.turn + 1) % self.lines.len();
+        let (last, first) = self.lines.split_at_mut(self.turn);
+        for line in first.iter_mut().chain(last).flatten() {
             let room = (most + before).saturating_sub(burst.len());
             line.owed += line.from.receive(burst, room);
         }
@@ -141,14 +156,16 @@ impl<'a> Exchange<'a> {
     /// Pays with free slots, and takes those that others have paid with.
     pub(super) fn settle(&mut self, pool: &mut SlotPool<'a>) {
         for line in self.lines.iter_mut().flatten() {
-            line.owed -= pool.pay(line.owed, &mut line.from);
+            if line.owed > 0 {
+                line.pay(pool);
+            }
             pool.collect(&mut line.to);
         }
     }
 
-    /// Whether no packets wait for this worker.
+    /// Whether neither packets nor slots wait for this worker.
     fn is_empty(&self) -> bool {
-        self.lines.iter().flatten().all(|line| line.from.is_empty())
+        self.lines.iter().flatten().all(|line| line.from.is_empty() && !line.to.has_free())
     }
 
     /// Sleeps by `wait`, until another worker hands something over.
@@ -162,11 +179,15 @@ impl<'a> Exchange<'a> {
         self.done.iter().all(|done| done.load(Ordering::Acquire))
     }
 
-    /// The slots in its links, after all workers have ended.
-    pub fn into_packets(self) -> Vec<Packet<'a>> {
+    /// The slots in its links, after all workers have ended. Counts the packets among them, which this worker no longer took.
+    pub fn end(self, counters: &mut Counters) -> Vec<Packet<'a>> {
         let (mut packets, mut burst) = (Vec::new(), Burst::new());
         for mut line in self.lines.into_iter().flatten() {
-            while line.from.receive(&mut burst, BURST) + line.to.reclaim(&mut burst) > 0 {
+            while line.from.receive(&mut burst, BURST) > 0 {
+                counters.drops[Reason::HandOver.index()] += burst.len() as u64;
+                packets.extend(burst.drain());
+            }
+            while line.to.reclaim(&mut burst) > 0 {
                 packets.extend(burst.drain());
             }
         }
@@ -181,6 +202,15 @@ impl<'a> Line<'a> {
         let line =
             |to, from, bell| Line { to, from, outgoing: Burst::new(), owed: 0, bell: Arc::clone(bell) };
         [line(to_second, from_second, second), line(to_first, from_first, first)]
+    }
+
+    /// Pays with as many slots as there are. The other worker may have none left to receive with.
+    fn pay(&mut self, pool: &mut SlotPool<'a>) {
+        let paid = pool.pay(self.owed, &mut self.from);
+        self.owed -= paid;
+        if paid > 0 {
+            self.bell.ring();
+        }
     }
 
     /// Sends what goes there, as far as there is room, and wakes the other worker.

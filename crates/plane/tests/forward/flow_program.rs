@@ -78,9 +78,10 @@ impl Program {
         let shown = Shown::of(&plain, ingress)?;
         let entry = self.find(&shown, &plain)?;
         let word = |at: usize| entry[at].load(Relaxed);
-        let of_worker = word(15) as usize * 8 + 2;
-        let [generation, control, worker] = [0, 1, of_worker].map(|at| self.head.0[at].load(Relaxed));
-        let holds = word(8) == generation
+        let of_worker = word(15) as usize * 8;
+        let places = [0, 1, of_worker + 2, of_worker + 3];
+        let [generation, control, worker, ended] = places.map(|at| self.head.0[at].load(Relaxed));
+        let holds = word(8) == generation + ended
             && now < control
             && now < worker
             && (now.wrapping_sub(word(1)) as i64) < word(9) as i64;

@@ -14,14 +14,14 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause between two looks for a filled piece.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// The worker of the filter has not answered in time, or too many clients wait for it.
+/// A worker of the filter has not answered in time, or too many clients wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the worker of the filter does not answer; ask again")]
+#[error("a worker of the filter does not answer; ask again")]
 pub struct FilterUnanswered;
 
-/// The worker of the filter has not taken a change yet.
+/// A worker of the filter has not taken a change yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the worker of the filter has not taken the change in 5 s; it takes it when it runs again")]
+#[error("a worker of the filter has not taken the change in 5 s; it takes it when it runs again")]
 pub struct FilterUnsettled;
 
 /// A running filter, for threads that ask about it or change it.

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use fullview_filter::ruleset::Language;
 use fullview_plane::burst::Packet;
 use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
@@ -33,13 +34,13 @@ const SLEEP: Duration = Duration::from_millis(50);
 
 /// How workers with these parts of a filter hand packets over to each other; nothing if there are not several.
 pub fn exchanges(filters: &[WorkerFilter]) -> Vec<Exchange<'static>> {
-    if filters.len() < 2 {
-        return Vec::new();
-    }
-    Exchange::between(filters.iter().map(|filter| {
+    let [first, _, ..] = filters else { return Vec::new() };
+    let wakes = filters.iter().map(|filter| {
         let wakeup = filter.wakeup.clone();
         Box::new(move || wakeup.notify()) as Box<dyn Fn() + Send + Sync>
-    }))
+    });
+    // ipfw has states for errors themselves. The language stays as long as the router runs.
+    Exchange::between(wakes, first.filter.rules().language() == Language::Pf)
 }
 
 /// A port that a worker can wait for.
@@ -247,6 +248,8 @@ fn work_off<P: WorkerPort, S: SlowPath, W: Wait<P>>(
             Err(error) => result = Err(error),
         }
     }
+    // Also one whose packets do not end lets the others go.
+    worker.finish();
     result
 }
 

@@ -368,7 +368,9 @@ impl KernelWorkers {
             exchanges.extend(ended.exchange);
             self.counters.add(&ended.result?);
         }
-        self.memory.take_back(exchanges.into_iter().flat_map(Exchange::into_packets));
+        for exchange in exchanges {
+            self.memory.take_back(exchange.end(&mut self.counters));
+        }
         Ok(())
     }
 

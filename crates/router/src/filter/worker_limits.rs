@@ -1,37 +1,44 @@
 //! Rules that only one worker enforces.
 
-use fullview_filter::rule::{CompiledRule, RuleAction};
-use fullview_filter::ruleset::RuleSet;
+use fullview_filter::ipfw::{IpfwConfig, first_rule as ipfw};
+use fullview_filter::pf::config::PfConfig;
+use fullview_filter::pf::first_rule::{first_limit, first_translation};
+use fullview_filter::pf::rule::PfRule;
 
-/// A rule that several workers cannot enforce together.
+/// A rule that several workers cannot enforce together, and where it stands.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: rule {number}, `{text}`: {why}; choose one worker (router.workers, --workers)")]
-pub struct SeveralWorkersError {
-    path: String,
-    number: u32,
-    text: String,
-    why: &'static str,
+pub enum SeveralWorkersError {
+    #[error(
+        "{place}: with several workers no addresses are translated, as the answers may come to another worker than the one that \
+         has the state: remove the rule, or choose one worker (router.workers, --workers)"
+    )]
+    Translation { place: String },
+    #[error(
+        "{place}: several workers do not count together, so none of them can limit states or sources: remove the limit, or \
+         choose one worker (router.workers, --workers)"
+    )]
+    Limit { place: String },
 }
 
-/// Refuses rules that need one worker, if there are several.
-pub fn check(workers: usize, path: &str, set: &RuleSet) -> Result<(), SeveralWorkersError> {
-    let rules = set.rules().iter().chain(set.translations());
-    let first = rules.filter(|_| workers > 1).find_map(|rule| Some((rule, reason(rule)?)));
-    first.map_or(Ok(()), |(rule, why)| {
-        let (path, text) = (path.to_owned(), rule.text.clone());
-        Err(SeveralWorkersError { path, number: rule.number, text, why })
-    })
+pub fn check_pf(workers: usize, config: &PfConfig) -> Result<(), SeveralWorkersError> {
+    let place = |rule: &PfRule| rule.position.to_string();
+    check(workers, first_translation(config).map(place), first_limit(config).map(place))
 }
 
-fn reason(rule: &CompiledRule) -> Option<&'static str> {
-    let state = rule.state.as_ref();
-    if matches!(rule.action, RuleAction::Translate(_)) {
-        Some("the answers to a translated packet may come to another worker than the one that has its state")
-    } else if state.is_some_and(|state| state.max_states.is_some()) {
-        Some("it limits its states, which several workers do not count together")
-    } else if state.is_some_and(|state| state.source.is_some()) {
-        Some("it limits sources, whose states several workers do not count together")
-    } else {
-        None
+pub fn check_ipfw(workers: usize, path: &str, config: &IpfwConfig) -> Result<(), SeveralWorkersError> {
+    let place = |number| format!("{path}: rule {number}");
+    check(workers, ipfw::first_translation(config).map(place), ipfw::first_limit(config).map(place))
+}
+
+fn check(
+    workers: usize,
+    translation: Option<String>,
+    limit: Option<String>,
+) -> Result<(), SeveralWorkersError> {
+    match (translation, limit) {
+        _ if workers == 1 => Ok(()),
+        (Some(place), _) => Err(SeveralWorkersError::Translation { place }),
+        (None, Some(place)) => Err(SeveralWorkersError::Limit { place }),
+        (None, None) => Ok(()),
     }
 }

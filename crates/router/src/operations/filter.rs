@@ -1,4 +1,4 @@
-//! Describes the filter of a running router. These functions run in the threads of clients, which ask the filter's worker.
+//! Describes the filter of a running router. These functions run in the threads of clients, which ask the filter's workers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const MOST_TRIES: usize = 100;
 const NO_FILTER: &str = "this router has no filter; it has one if it is started with --filter or a section [filter] of its configuration";
 
 /// Refuses an answer without rules, which a worker does not give.
-pub const UNFILLED: &str = "the worker of the filter has left a question open; ask again";
+pub const UNFILLED: &str = "a worker of the filter has left a question open; ask again";
 
 /// The filter of the router.
 pub fn in_force(queries: &QueryHandle) -> Result<FilterInForce, String> {

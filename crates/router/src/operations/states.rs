@@ -1,4 +1,4 @@
-//! Lists the states of a running filter. These functions run in the threads of clients, which ask the filter's worker.
+//! Lists the states of a running filter. These functions run in the threads of clients, which ask the filter's workers.
 
 use fullview_filter::address::Address;
 use fullview_filter::address_table::TableEntry;

@@ -175,7 +175,7 @@ impl Scrape {
     fn filter(&self, page: &mut Page<'_>) -> fmt::Result {
         let Some(filter) = &self.filter else { return Ok(()) };
         let help =
-            "Whether the worker of the filter answers: 1 or 0; only then there are metrics of the filter";
+            "Whether the workers of the filter answer: 1 or 0; only then there are metrics of the filter";
         page.gauges("filter_answers", help, vec![(Labels::new(), u64::from(filter.is_ok()))])?;
         filter.iter().try_for_each(|filter| filter_metrics(filter, page))
     }

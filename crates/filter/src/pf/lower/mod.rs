@@ -33,11 +33,18 @@ pub struct LoweredPf {
 
 /// Lowers a rule set for a machine with these interfaces.
 pub fn lower(config: &PfConfig, interfaces: &Interfaces) -> PfResult<LoweredPf> {
+    lower_for(config, interfaces, None)
+}
+
+/// As [`lower`], with room for so many states, if it is given, in place of what the configuration says. Where timeouts begin to shrink
+/// follows from it.
+pub fn lower_for(config: &PfConfig, interfaces: &Interfaces, states: Option<u32>) -> PfResult<LoweredPf> {
     support::options(config)?;
     support::loaded(&config.loaded)?;
     let mut names = PfNames::new(config, interfaces);
     let mut parts = RuleSetParts::new(Language::Pf);
-    let limits = timeouts::limits(config);
+    let mut limits = timeouts::limits(config);
+    limits.states = states.unwrap_or(limits.states);
     timeouts::set(config, &limits, &mut parts);
     parts.skip = skip(config, interfaces);
     parts.translations = translations::translations(&config.rules, &mut names)?;

@@ -56,12 +56,15 @@ impl StandaloneWorkers {
     /// Ends all workers; returns what they counted, and their parts of the filter.
     fn end(&mut self) -> Result<(Counters, Vec<WorkerFilter>), DaemonError> {
         self.threads.iter().for_each(WorkerThread::stop);
-        let (mut counters, mut filters) = (Counters::new(0), Vec::new());
+        let (mut counters, mut filters, mut exchanges) = (Counters::new(0), Vec::new(), Vec::new());
         for thread in self.threads.drain(..) {
             let ended = thread.join()?;
             filters.extend(ended.filter);
+            exchanges.extend(ended.exchange);
             counters.add(&ended.result?);
         }
+        // The memory ends with the workers.
+        exchanges.into_iter().for_each(|exchange| drop(exchange.end(&mut counters)));
         Ok((counters, filters))
     }
 }
