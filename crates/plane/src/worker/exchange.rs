@@ -31,7 +31,7 @@ pub struct Exchange<'a> {
     /// Those of the burst that stay here, and what there was no room for.
     own: Burst<'a>,
     refused: Burst<'a>,
-    /// Whether each worker has received its last packet.
+    /// Whether each worker is about to end.
     done: Arc<[AtomicBool]>,
 }
 
@@ -173,7 +173,7 @@ impl<'a> Exchange<'a> {
         self.bell.sleep(|| self.is_empty(), wait);
     }
 
-    /// Notes that this worker receives no more packets by its ports, and says whether none does.
+    /// Notes that this worker is about to end, and says whether all are.
     pub(super) fn finish(&self) -> bool {
         self.done[self.number].store(true, Ordering::Release);
         self.done.iter().all(|done| done.load(Ordering::Acquire))
