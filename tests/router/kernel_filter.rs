@@ -209,6 +209,37 @@ fn states_of_workers_stay(workers: usize) {
     assert_eq!(code, Some(0), "{output}");
 }
 
+/// The kernel may not forward in their place.
+#[cfg(feature = "bpf")]
+#[test]
+fn an_interface_that_cannot_be_a_port_leaves_the_others_filtering() {
+    if !may_run(&["ip", "setpriv", "nft", "ethtool"]) {
+        return;
+    }
+    let mut lab = FilterLab::new("pf", PF);
+    lab.lab.keep_tags();
+    lab.use_port("xdp");
+    lab.wait_for_interfaces();
+    let program = lab.start_between("eth1,eth2,eth3");
+    let (left, allowed) = (lab.left(5000), lab.right(4000));
+    assert!(eventually(|| passes(&left, &allowed)), "{}", program.output());
+    lab.lab.router.ip("link add eth3 numrxqueues 4 numtxqueues 4 type veth peer name eth4");
+    lab.lab.router.keep_tags("eth3");
+    ["eth3", "eth4"].iter().for_each(|name| _ = lab.lab.router.ip(&format!("link set {name} up")));
+    let says = |words: &str| eventually(|| program.output().contains(words));
+    assert!(says("the workers use the other interfaces: --port xdp on eth3"), "{}", program.output());
+    assert!(eventually(|| passes(&allowed, &left)), "by the state: {}", lab.show("states"));
+    assert!(eventually(|| passes(&left, &allowed)), "{}", lab.show("counters"));
+    // A program behind the driver needs as many queues as the peer sends by.
+    ["eth4", "eth3"]
+        .iter()
+        .for_each(|name| _ = lab.lab.router.command(&format!("ethtool -L {name} rx 1 tx 1")));
+    assert!(says("interface eth3: AF_XDP"), "{}", program.output());
+    assert!(eventually(|| passes(&allowed, &left)), "by the state: {}", lab.show("states"));
+    let (code, output) = program.end("TERM");
+    assert_eq!(code, Some(0), "{output}");
+}
+
 fn carries_a_connection(language: &str, rules: &str) {
     const BYTES: usize = 300_000;
     let lab = FilterLab::new(language, rules);

@@ -56,6 +56,8 @@ pub struct PortOpener<'o> {
     pub memory: &'o PacketMemory,
     pub split: &'o mut KernelSplit,
     pub used: &'o Arc<UsedNeighbors>,
+    /// Whether an interface that cannot be a port has none, and the others have theirs.
+    pub leaves_out: bool,
 }
 
 impl PortLink {
@@ -90,7 +92,7 @@ impl PortOpener<'_> {
         for (number, link) in (0..).zip(links) {
             match link.as_ref().map(|link| (link, self.open_group(number, link))) {
                 Some((_, Ok((port, group)))) => opened.push(Some(port), group),
-                Some((link, Err(error))) if is_removed(&error) || link.is_gone() => {
+                Some((link, Err(error))) if self.leaves_out || is_removed(&error) || link.is_gone() => {
                     opened.missing = Some(error);
                     opened.push(None, Vec::new());
                 }

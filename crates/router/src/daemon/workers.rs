@@ -321,9 +321,11 @@ impl KernelWorkers {
     }
 
     fn open(&mut self, links: &[Option<PortLink>]) -> Result<OpenedPorts, DaemonError> {
-        let KernelWorkers { count, options, memory, split, used, is_filtering, .. } = self;
+        let KernelWorkers { count, options, memory, split, used, is_filtering, has_begun, .. } = self;
         let spread = if *is_filtering { Spread::Owners } else { Spread::Flows };
-        PortOpener { workers: (*count, spread), options, memory, split, used }.open(links)
+        // The kernel would forward for workers without a filter, what leaves by the interface too.
+        let leaves_out = *is_filtering && *has_begun;
+        PortOpener { workers: (*count, spread), options, memory, split, used, leaves_out }.open(links)
     }
 
     /// The failed links that workers leave.
