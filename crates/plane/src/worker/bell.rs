@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, Ordering, fence};
 
-/// The bell of one worker. It falls asleep with [`Bell::sleep`]; whoever has filled a ring calls [`Bell::ring`].
+/// The bell of one worker. It falls asleep with [`Bell::sleep`]; a worker that has filled a ring for it calls [`Bell::ring`].
 ///
 /// The worker says that it sleeps before it looks at its rings for the last time, and the others fill a ring before they look
 /// whether it sleeps, each with a fence between the two. So one of both sees what the other one did, and no packet waits for a
