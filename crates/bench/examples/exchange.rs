@@ -30,7 +30,7 @@ use fullview_plane::port::memory::{MemoryPort, pair};
 use fullview_plane::view::{TableReaders, View, ViewParts, Views};
 use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER, Mac};
 use fullview_plane::wire::ipv4::{Ipv4Packet, protocol};
-use fullview_plane::worker::{DropAll, Exchange, Worker, Yield};
+use fullview_plane::worker::{DropAll, Exchange, WakeWorker, Worker, Yield};
 use fullview_table::fib::registry;
 use fullview_table::{NextHop, Rib};
 use rand::SeedableRng;
@@ -69,7 +69,7 @@ fn main() {
     let mut sides: [Vec<Bench<'_>>; WORKERS] = [Vec::new(), Vec::new()];
     let mut memory = arenas.iter_mut();
     for case in CASES {
-        let wakes = [(); WORKERS].map(|()| Box::new(|| ()) as Box<dyn Fn() + Send + Sync>);
+        let wakes = [(); WORKERS].map(|()| Box::new(|| ()) as WakeWorker);
         for (number, exchange) in Exchange::between(wakes, true).into_iter().enumerate() {
             let forwarder = forwarder(&views, &rules, number as u64);
             sides[number].push(Bench::new(memory.next().unwrap(), forwarder, (case, number), exchange));

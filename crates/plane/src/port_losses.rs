@@ -15,34 +15,20 @@ pub struct PortLosses {
     pub stale: u64,
     /// Frames that the port can never send: too short, too long, or of another packet memory.
     pub unsendable: u64,
-    /// Received frames that the ring to the worker with their flows had no room for, or whose port was taken out on the way there.
-    pub handed_over: u64,
     /// Frames that the kernel dropped before the driver: an egress rule or a full queue, which count them too.
     pub dropped: u64,
 }
 
 impl PortLosses {
-    /// No losses, where [`Default`] cannot be called.
-    pub(crate) const NONE: PortLosses = PortLosses {
-        too_long: 0,
-        several: 0,
-        damaged: 0,
-        stale: 0,
-        unsendable: 0,
-        handed_over: 0,
-        dropped: 0,
-    };
-
     /// The reasons with a count above zero.
     pub(crate) fn by_reason(self) -> impl Iterator<Item = (Reason, u64)> {
-        let PortLosses { too_long, several, damaged, stale, unsendable, handed_over, dropped } = self;
+        let PortLosses { too_long, several, damaged, stale, unsendable, dropped } = self;
         let counts = [
             (Reason::FrameTooLong, too_long),
             (Reason::SeveralPackets, several),
             (Reason::FrameDamaged, damaged),
             (Reason::Stale, stale),
             (Reason::Unsendable, unsendable),
-            (Reason::HandOver, handed_over),
             (Reason::DroppedByKernel, dropped),
         ];
         counts.into_iter().filter(|(_, count)| *count > 0)

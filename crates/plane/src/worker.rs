@@ -13,9 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::burst::{BURST, Burst, Packet};
 use crate::forward::{BurstFilter, FilterServer, Forwarder, RedirectCandidate};
-use crate::port::{Port, PortError, PortLosses};
+use crate::port::{Port, PortError};
 use crate::report_time::ReportTime;
+use crate::verdict::Reason;
 use crate::view::View;
+pub use bell::WakeWorker;
 pub use exchange::Exchange;
 use pool::SlotPool;
 pub use published::{PublishedCounters, WorkerCounters};
@@ -323,12 +325,11 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
 
     /// Drops what other workers have handed over, because it may have come in before a silence.
     fn drop_handed_over(&mut self) {
-        let stale = PortLosses { stale: 1, ..PortLosses::NONE };
         for _ in 0..LAST_BURSTS {
             if self.take_handed_over(BURST) == 0 {
                 return;
             }
-            drop_from(&mut self.burst, stale, &mut self.forwarder, &mut self.pool);
+            drop_from(&mut self.burst, Reason::Stale, &mut self.forwarder, &mut self.pool);
         }
     }
 
@@ -336,7 +337,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     fn take_handed_over(&mut self, most: usize) -> usize {
         if let Some(exchange) = &mut self.exchange {
             let refused = exchange.take(most, &mut self.burst);
-            drop_from(refused, LOST_ON_THE_WAY, &mut self.forwarder, &mut self.pool);
+            drop_from(refused, Reason::HandOver, &mut self.forwarder, &mut self.pool);
         }
         self.burst.len()
     }
@@ -355,8 +356,8 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     /// Drops what a port has received, because it may have come in before a silence.
     #[cold]
     fn drop_stale(&mut self, number: usize) {
-        let stale = PortLosses { stale: self.pool.keep(&mut self.burst), ..PortLosses::default() };
-        self.forwarder.count_losses(number as u16, stale);
+        let stale = self.pool.keep(&mut self.burst);
+        self.forwarder.count_dropped(number as u16, Reason::Stale, stale);
     }
 
     /// Publishes the counters without packets that wait to be sent: their port may still go down, and what is published never
@@ -405,7 +406,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
             }
             if let Some(exchange) = &mut self.exchange {
                 let refused = exchange.hand_over(&mut self.burst);
-                drop_from(refused, LOST_ON_THE_WAY, &mut self.forwarder, &mut self.pool);
+                drop_from(refused, Reason::HandOver, &mut self.forwarder, &mut self.pool);
             }
             self.forward()?;
         }
@@ -520,17 +521,14 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
     }
 }
 
-/// A packet that did not come to the worker that has the states of its flow.
-const LOST_ON_THE_WAY: PortLosses = PortLosses { handed_over: 1, ..PortLosses::NONE };
-
-/// Frees packets, each of which is a loss of the port that received it.
+/// Frees packets, each of which counts at the port that received it.
 fn drop_from<'a>(
     packets: &mut Burst<'a>,
-    loss: PortLosses,
+    reason: Reason,
     forwarder: &mut Forwarder,
     pool: &mut SlotPool<'a>,
 ) {
-    packets.iter().for_each(|packet| forwarder.count_losses(packet.port, loss));
+    packets.iter().for_each(|packet| forwarder.count_dropped(packet.port, reason, 1));
     pool.keep(packets);
 }
 

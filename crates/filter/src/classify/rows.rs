@@ -1,4 +1,4 @@
-//! Rows of bits, in one of two forms.
+//! Rows of bits, in one of two forms, and lists of rules where a row has few.
 //!
 //! A *full* row has a word for each 64 rules, and the bits of the rules that do not ask about the dimension are in each.
 //! Where that would take too much memory, a *sparse* row has only the words that are not zero, and those rules have a row of
@@ -14,7 +14,8 @@ pub(super) type RowStart = u32;
 /// in another dimension. The other bits are where [`RowArena::few`] has them.
 pub(super) const HAS_FEW: RowStart = 1 << 31;
 /// So few rules, in their order; the places of those that are missing have the largest number.
-pub(super) type FewRules = [u32; 2];
+pub(super) type FewRules = [u32; FEW];
+const FEW: usize = 2;
 
 /// All rows of a dimension.
 #[derive(Clone, Debug)]
@@ -69,54 +70,30 @@ impl RowBuilder {
 
     /// The arena, and where in it each row starts, with [`HAS_FEW`]. `indifferent` are the rules that do not ask about the dimension.
     pub fn finish(self, indifferent: &[u32]) -> (RowArena, Vec<RowStart>) {
-        let is_full = self.rows.len() * (self.summary() + self.words) <= MOST_FULL_WORDS;
-        let few: Vec<_> = self.rows.iter().map(|rules| few(rules, indifferent)).collect();
-        let (mut arena, mut starts) = self.finish_as(is_full, indifferent);
-        for (start, few) in starts.iter_mut().zip(few) {
-            let Some(few) = few else { continue };
-            *start = HAS_FEW | arena.few.len() as RowStart;
-            arena.few.push(few);
-        }
+        let is_many = |rules: &&Vec<u32>| rules.len() + indifferent.len() > FEW;
+        let many = self.rows.iter().filter(is_many).count();
+        let is_full = many * (self.summary() + self.words) <= MOST_FULL_WORDS;
+        let mut arena = self.empty_arena(is_full, indifferent);
+        let mut put = |rules| {
+            if is_many(&rules) {
+                arena.put(rules, indifferent, self.words)
+            } else {
+                arena.put_few(rules, indifferent)
+            }
+        };
+        let starts = self.rows.iter().map(&mut put).collect();
         (arena, starts)
     }
 
-    fn finish_as(self, is_full: bool, indifferent: &[u32]) -> (RowArena, Vec<RowStart>) {
-        let (summary, words) = (self.summary(), self.words);
-        if is_full {
-            let rows = self.rows.iter().map(|rules| full(rules.iter().chain(indifferent), words, summary));
-            return arena(rows, summary, None);
-        }
-        let others = full(indifferent.iter(), words, summary).into();
-        arena(self.rows.iter().map(|rules| sparse(rules, summary)), summary, Some(others))
+    fn empty_arena(&self, is_full: bool, indifferent: &[u32]) -> RowArena {
+        let summary = self.summary();
+        let others = (!is_full).then(|| full(indifferent.iter(), self.words, summary).into());
+        RowArena { words: Vec::new(), summary, indifferent: others, few: Vec::new() }
     }
 
     fn summary(&self) -> usize {
         self.words.div_ceil(64)
     }
-}
-
-/// The rules of both lists, if they are few.
-fn few(rules: &[u32], indifferent: &[u32]) -> Option<FewRules> {
-    let mut few = [u32::MAX; size_of::<FewRules>() / size_of::<u32>()];
-    let is_few = rules.len() + indifferent.len() <= few.len();
-    is_few.then(|| {
-        few.iter_mut().zip(rules.iter().chain(indifferent)).for_each(|(place, rule)| *place = *rule);
-        few.sort_unstable();
-        few
-    })
-}
-
-fn arena(
-    rows: impl Iterator<Item = Vec<u64>>,
-    summary: usize,
-    indifferent: Option<Box<[u64]>>,
-) -> (RowArena, Vec<RowStart>) {
-    let (mut words, mut starts) = (Vec::new(), Vec::new());
-    for row in rows {
-        starts.push(words.len() as RowStart);
-        words.extend(row);
-    }
-    (RowArena { words, summary, indifferent, few: Vec::new() }, starts)
 }
 
 /// Summary and all words.
@@ -150,6 +127,25 @@ fn sparse(rules: &[u32], summary: usize) -> Vec<u64> {
 }
 
 impl RowArena {
+    /// Adds a row of bits, and returns where it starts.
+    fn put(&mut self, rules: &[u32], indifferent: &[u32], words: usize) -> RowStart {
+        let start = self.words.len() as RowStart;
+        self.words.extend(match self.indifferent {
+            None => full(rules.iter().chain(indifferent), words, self.summary),
+            Some(_) => sparse(rules, self.summary),
+        });
+        start
+    }
+
+    /// Adds the rules of both lists, which are few.
+    fn put_few(&mut self, rules: &[u32], indifferent: &[u32]) -> RowStart {
+        let mut few = [u32::MAX; FEW];
+        few.iter_mut().zip(rules.iter().chain(indifferent)).for_each(|(place, rule)| *place = *rule);
+        few.sort_unstable();
+        self.few.push(few);
+        HAS_FEW | (self.few.len() - 1) as RowStart
+    }
+
     /// A word of a row's summary.
     #[inline(always)]
     pub fn summary(&self, row: RowStart, at: usize) -> u64 {
@@ -199,11 +195,11 @@ mod tests {
     /// Both forms of one row, with the rules that do not ask.
     fn forms(rules: usize, row: &[u32], indifferent: &[u32]) -> [(RowArena, RowStart); 2] {
         [true, false].map(|is_full| {
-            let mut builder = RowBuilder::new(rules);
-            builder.row(&[]).unwrap();
-            let number = builder.row(row).unwrap();
-            let (arena, starts) = builder.finish_as(is_full, indifferent);
-            (arena, starts[number as usize])
+            let builder = RowBuilder::new(rules);
+            let mut arena = builder.empty_arena(is_full, indifferent);
+            arena.put(&[], indifferent, builder.words);
+            let start = arena.put(row, indifferent, builder.words);
+            (arena, start)
         })
     }
 

@@ -313,10 +313,15 @@ impl Forwarder {
     /// Adds frames that a port dropped to the interface of its untagged frames.
     #[cold]
     pub(crate) fn count_losses(&mut self, port: u16, losses: PortLosses) {
-        let interface = self.view.ingress(port).interface;
         for (reason, frames) in losses.by_reason() {
-            self.state.counters.add_dropped(interface, reason, frames);
+            self.count_dropped(port, reason, frames);
         }
+    }
+
+    /// Adds frames that came in by a port, and that the loop does not see, to the interface of its untagged frames.
+    #[cold]
+    pub(crate) fn count_dropped(&mut self, port: u16, reason: Reason, frames: u64) {
+        self.state.counters.add_dropped(self.view.ingress(port).interface, reason, frames);
     }
 
     /// Gives a forwarded packet that could not be sent to another member of its group, if its link has failed and no rules judged it

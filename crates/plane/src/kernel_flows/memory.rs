@@ -28,8 +28,9 @@ const CONTROL_UNTIL: usize = 1;
 const WORKER_UNTIL: usize = 2;
 const ENDED: usize = 3;
 
-/// The bit of the tally that lets packets pass.
+/// The bit of a tally that lets packets pass, and where the number of packets begins, above that of bytes.
 pub(super) const FORWARDS: u64 = 1 << 63;
+pub(super) const PACKETS_SHIFT: u32 = 36;
 
 /// Where the bits of a flow's hash begin in a slot, above an index.
 const TAG_SHIFT: u32 = 16;

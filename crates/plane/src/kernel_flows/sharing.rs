@@ -43,7 +43,6 @@ struct SharedFlow {
 /// Shares known flows with the program.
 #[derive(Debug)]
 pub struct FlowSharing {
-    memory: Arc<FlowMemory>,
     own: Arc<WorkerFlows>,
     grace: Arc<GracePeriods>,
     /// By index, from that of the worker's first entry on.
@@ -87,7 +86,7 @@ pub(crate) struct KnownFlow<'f> {
 impl FlowSharing {
     /// Shares flows of the worker with this number by this memory. Allocates everything that is ever needed.
     pub fn new(memory: Arc<FlowMemory>, grace: Arc<GracePeriods>, worker: u16) -> FlowSharing {
-        let own = Arc::new(WorkerFlows::new(Arc::clone(&memory), worker));
+        let own = Arc::new(WorkerFlows::new(memory, worker));
         let entries = own.entries();
         FlowSharing {
             grace,
@@ -101,7 +100,6 @@ impl FlowSharing {
             visited: 0,
             reported: 0,
             is_suspended: false,
-            memory,
             own,
         }
     }
@@ -119,7 +117,7 @@ impl FlowSharing {
     /// Begins a burst: what is learned in it follows from a view and routes that are read later.
     #[inline]
     pub(crate) fn begin_burst(&mut self) {
-        self.generation = self.memory.generation();
+        self.generation = self.own.memory.generation();
     }
 
     /// Shares no flow, or shares flows again. Says whether that is another decision than before; then the caller takes all
@@ -153,12 +151,12 @@ impl FlowSharing {
         let ((_, next_hop), flow) = (cache.route(known.place), cache.flow(known.place).words());
         let Some(path) = self.path(known.view, flow, NextHop(next_hop)) else { return };
         let words = path.words(self.own.worker);
-        let hash = words.hash(self.memory.keys());
+        let hash = words.hash(self.own.memory.keys());
         let Some(slot) = self.vacate(hash) else { return };
         let Some(index) = self.free.pop() else { return };
-        self.memory.fill(index, &words);
+        self.own.memory.fill(index, &words);
         self.renew(index, times);
-        if !self.memory.set_slot(hash, slot, index) {
+        if !self.own.memory.set_slot(hash, slot, index) {
             // No program can find the entry.
             self.free.push(index);
             return;
@@ -169,7 +167,7 @@ impl FlowSharing {
     }
 
     fn renew(&self, index: u32, times: (u64, u64)) {
-        self.memory.renew(index, self.own.generation_since(self.generation), times);
+        self.own.memory.renew(index, self.own.generation_since(self.generation), times);
     }
 
     /// How the packets of a flow go. `None` if the program cannot forward them, or if the loop does more about them.
@@ -193,12 +191,12 @@ impl FlowSharing {
     /// A free slot for a hash. `None` if another flow may be taken for it, or if all slots belong to flows.
     fn vacate(&mut self, hash: u64) -> Option<usize> {
         let own = self.own.entries();
-        for (index, _) in self.memory.slots(hash) {
-            if own.contains(&index) && !self.memory.forwards(index) {
+        for (index, _) in self.own.memory.slots(hash) {
+            if own.contains(&index) && !self.own.memory.forwards(index) {
                 self.retire(index);
             }
         }
-        let slots = self.memory.slots(hash);
+        let slots = self.own.memory.slots(hash);
         let is_taken = slots.iter().any(|(index, is_same)| *index != 0 && *is_same);
         slots.iter().position(|(index, _)| *index == 0).filter(|_| !is_taken)
     }
@@ -206,7 +204,7 @@ impl FlowSharing {
     /// Takes an entry that has ended from the programs. It is free after a barrier.
     fn retire(&mut self, index: u32) {
         let Some(flow) = self.flows[(index - self.first) as usize].take() else { return };
-        self.memory.clear_slot(flow.hash, index);
+        self.own.memory.clear_slot(flow.hash, index);
         self.ended.push_back((self.grace.ask(), index));
     }
 
@@ -214,7 +212,7 @@ impl FlowSharing {
     /// a round. Says whether it looked for counts.
     pub(crate) fn follow(&mut self, rules: &RuleSet, worker: &mut FilterWorker, now: u64) -> bool {
         if now.wrapping_sub(self.reported) >= REPORT {
-            self.memory.report_worker(self.own.worker, now);
+            self.own.memory.report_worker(self.own.worker, now);
             self.reported = now;
         }
         let all = self.flows.len() as u64;
@@ -246,14 +244,14 @@ impl FlowSharing {
         (rules, now): (&RuleSet, u64),
         worker: &mut FilterWorker,
     ) {
-        if self.memory.forwards(index) && follow_offloaded::<A>(rules, worker, place, step_of(now)) {
+        if self.own.memory.forwards(index) && follow_offloaded::<A>(rules, worker, place, step_of(now)) {
             let lifetime = u64::from(flow_lifetime::<A>(rules, worker, place));
-            self.memory.set_lifetime(index, lifetime.saturating_sub(MARGIN));
-            if now.saturating_sub(self.memory.last(index)) > IDLE {
+            self.own.memory.set_lifetime(index, lifetime.saturating_sub(MARGIN));
+            if now.saturating_sub(self.own.memory.last(index)) > IDLE {
                 recall_flow::<A>(worker, place);
             }
         }
-        if !self.memory.forwards(index) {
+        if !self.own.memory.forwards(index) {
             self.retire(index);
         }
     }

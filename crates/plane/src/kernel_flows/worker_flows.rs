@@ -7,13 +7,11 @@ use std::sync::atomic::Ordering;
 use fullview_filter::state::flow::{FlowOffload, OffloadedPackets};
 
 use super::entry::FlowEnds;
-use super::memory::{FORWARDS, FlowMemory};
+use super::memory::{FORWARDS, FlowMemory, PACKETS_SHIFT};
 use super::traffic::FlowTraffic;
 use crate::filter_time::step_of;
 
-/// Where the packets of a tally begin, above the bytes.
-const PACKETS_SHIFT: u32 = 36;
-
+/// A worker's entries.
 #[derive(Debug)]
 pub(super) struct WorkerFlows {
     pub memory: Arc<FlowMemory>,

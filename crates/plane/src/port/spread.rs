@@ -17,7 +17,7 @@ pub enum Spread {
 const INET: [u32; 2] = [12, 16];
 const INET6: [u32; 8] = [8, 12, 16, 20, 24, 28, 32, 36];
 
-/// Computes the number of the worker, of so many, as [`crate::flow_owner::owner_of`] does (classic BPF). A group reads from the
+/// Computes the number of the worker, of so many, as [`crate::flow_owner::FlowOwners`] does (classic BPF). A group reads from the
 /// network header on. ICMP errors go by their own addresses, as the packets that they quote are at no fixed place.
 pub(super) fn by_owners(workers: usize) -> Vec<libc::sock_filter> {
     let protocol = libc::SKF_AD_OFF + libc::SKF_AD_PROTOCOL;

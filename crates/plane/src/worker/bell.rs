@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, Ordering, fence};
 
+/// Wakes a worker, also if it is about to sleep.
+pub type WakeWorker = Box<dyn Fn() + Send + Sync>;
+
 /// The bell of one worker. It falls asleep with [`Bell::sleep`]; a worker that has filled a ring for it calls [`Bell::ring`].
 ///
 /// The worker says that it sleeps before it looks at its rings for the last time, and the others fill a ring before they look
@@ -13,12 +16,12 @@ use loom::sync::atomic::{AtomicBool, Ordering, fence};
 /// sleeping worker.
 pub(super) struct Bell {
     is_asleep: AtomicBool,
-    wake: Box<dyn Fn() + Send + Sync>,
+    wake: WakeWorker,
 }
 
 impl Bell {
-    /// The bell of a worker that `wake` wakes, also if it is about to sleep.
-    pub fn new(wake: Box<dyn Fn() + Send + Sync>) -> Bell {
+    /// The bell of the worker that `wake` wakes.
+    pub fn new(wake: WakeWorker) -> Bell {
         Bell { is_asleep: AtomicBool::new(false), wake }
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::bell::Bell;
+use super::bell::{Bell, WakeWorker};
 use super::pool::SlotPool;
 use crate::burst::{BURST, Burst, Packet, Slot};
 use crate::counters::Counters;
@@ -50,10 +50,7 @@ struct Line<'a> {
 impl<'a> Exchange<'a> {
     /// The exchanges of as many workers as there are functions, each of which wakes its worker. An error may pass by the state of the
     /// packet that it quotes ([`FlowOwners`]).
-    pub fn between(
-        wakes: impl IntoIterator<Item = Box<dyn Fn() + Send + Sync>>,
-        follow_quotes: bool,
-    ) -> Vec<Exchange<'a>> {
+    pub fn between(wakes: impl IntoIterator<Item = WakeWorker>, follow_quotes: bool) -> Vec<Exchange<'a>> {
         let bells: Vec<Arc<Bell>> = wakes.into_iter().map(|wake| Arc::new(Bell::new(wake))).collect();
         let owners = FlowOwners { workers: bells.len(), follow_quotes };
         let done: Arc<[AtomicBool]> = bells.iter().map(|_| AtomicBool::new(false)).collect();
@@ -110,7 +107,7 @@ impl<'a> Exchange<'a> {
         self.own.fill(burst.drain_front(first));
         for packet in burst.drain() {
             let owner = self.owners.of(packet).unwrap_or(self.number);
-            // Where the packet stays until its interface is known.
+            // Its interface is not known yet: on the way the field has the port's generation.
             packet.interface = self.generation(packet.port);
             let to = self.lines[owner].as_mut().map_or(&mut self.own, |line| &mut line.outgoing);
             // It has as much room as the burst.

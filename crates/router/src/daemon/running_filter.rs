@@ -126,6 +126,7 @@ impl RunningFilter {
             return Err(FilterBusy);
         }
         for WorkerEnd { client, wakeup, waiting } in &mut self.workers {
+            // It does not fail: only this thread fills the ring, which had room.
             client.send(change(&self.rules))?;
             wakeup.notify();
             *waiting += 1;

@@ -13,7 +13,7 @@ use fullview_plane::counters::Counters;
 use fullview_plane::forward::Forwarder;
 use fullview_plane::port::{Port, PortError};
 use fullview_plane::report_time::ReportTime;
-use fullview_plane::worker::{Exchange, SlowPath, Wait, Worker};
+use fullview_plane::worker::{Exchange, SlowPath, Wait, WakeWorker, Worker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CpuSet, sched_setaffinity, set_name};
 
@@ -37,7 +37,7 @@ pub fn exchanges(filters: &[WorkerFilter]) -> Vec<Exchange<'static>> {
     let [first, _, ..] = filters else { return Vec::new() };
     let wakes = filters.iter().map(|filter| {
         let wakeup = filter.wakeup.clone();
-        Box::new(move || wakeup.notify()) as Box<dyn Fn() + Send + Sync>
+        Box::new(move || wakeup.notify()) as WakeWorker
     });
     // ipfw has states for errors themselves. The language stays as long as the router runs.
     Exchange::between(wakes, first.filter.rules().language() == Language::Pf)

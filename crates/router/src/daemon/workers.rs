@@ -284,12 +284,12 @@ impl KernelWorkers {
     fn start_all(&mut self, ports: Vec<WorkerPorts>, mirror: &Mirror) -> Vec<KernelWorker> {
         let mut cores = self.options.cores.clone().into_iter();
         let filters = std::mem::take(&mut self.filters);
-        let (mut exchanges, mut filters) = (exchanges(&filters).into_iter(), filters.into_iter());
-        let mut start = |ports| {
-            let filtering = (filters.next(), exchanges.next());
-            self.start(ports, mirror, filtering, cores.next())
-        };
-        ports.into_iter().map(&mut start).collect()
+        let mut exchanges = exchanges(&filters).into_iter();
+        // A worker without its part would forward past the rules: there is none then.
+        let unfiltered = if self.is_filtering { 0 } else { ports.len() };
+        let filters = filters.into_iter().map(Some).chain((0..unfiltered).map(|_| None));
+        let start = |(ports, filter)| self.start(ports, mirror, (filter, exchanges.next()), cores.next());
+        ports.into_iter().zip(filters).map(start).collect()
     }
 
     fn start(

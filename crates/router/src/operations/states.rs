@@ -16,7 +16,7 @@ use crate::control::filter::{
 use crate::daemon::{FilterHandle, FilterUnanswered, QueryHandle, RouterState};
 use crate::filter::MOST_STATES;
 
-/// A page looks at so many pieces of the worker's table at most, so that its client does not wait for long.
+/// A page looks at so many pieces of the workers' tables at most, so that its client does not wait for long.
 const MOST_PIECES: usize = 64;
 
 /// An entry of a worker's table.
@@ -31,27 +31,29 @@ const ENTRY_BITS: u32 = 24;
 const _: () = assert!(MOST_STATES <= 1 << ENTRY_BITS);
 
 impl Place {
-    /// Where the list goes on, if there is such a worker.
-    fn of(number: Option<u32>, handle: &FilterHandle) -> Option<Place> {
-        let number = number?;
-        let place = Place { worker: (number >> ENTRY_BITS) as usize, entry: number % (1 << ENTRY_BITS) };
-        handle.workers().contains(&place.worker).then_some(place)
+    fn of(number: u32) -> Place {
+        Place { worker: (number >> ENTRY_BITS) as usize, entry: number % (1 << ENTRY_BITS) }
     }
 
     fn number(self) -> u32 {
         (self.worker as u32) << ENTRY_BITS | self.entry
     }
+}
 
-    /// The states from here on, and where the next piece begins.
-    fn piece(self, handle: &FilterHandle) -> Result<(Box<FilterPiece>, Option<u32>), FilterUnanswered> {
-        let piece = handle.piece(self.worker, PieceOf::States(self.entry))?;
-        let of_next_worker = Place { worker: self.worker + 1, entry: 0 };
-        let next = match piece.next {
-            Some(entry) => Some(Place { entry, ..self }),
-            None => handle.workers().contains(&of_next_worker.worker).then_some(of_next_worker),
-        };
-        Ok((piece, next.map(Place::number)))
-    }
+/// The states from `next` on, which becomes where the piece after them begins. `None` behind the last one.
+fn next_piece(
+    handle: &FilterHandle,
+    next: &mut Option<u32>,
+) -> Result<Option<(Place, Box<FilterPiece>)>, FilterUnanswered> {
+    let is_there = |place: &Place| handle.workers().contains(&place.worker);
+    let Some(place) = next.take().map(Place::of).filter(is_there) else { return Ok(None) };
+    let piece = handle.piece(place.worker, PieceOf::States(place.entry))?;
+    let after = match piece.next {
+        Some(entry) => Place { entry, ..place },
+        None => Place { worker: place.worker + 1, entry: 0 },
+    };
+    *next = Some(after).filter(is_there).map(Place::number);
+    Ok(Some((place, piece)))
 }
 
 /// A page of states.
@@ -62,11 +64,8 @@ pub fn page(queries: &QueryHandle, query: &StatesQuery) -> Result<StatesPage, St
     let (limit, mut page) =
         (query.limit.clamp(1, MAX_LIMIT), StatesPage { states: Vec::new(), next: Some(query.from) });
     for _ in 0..MOST_PIECES {
-        let place = Place::of(page.next, &filter.handle);
-        page.next = None;
-        let Some(place) = place else { break };
-        let (piece, next) = place.piece(&filter.handle).map_err(|error| error.to_string())?;
-        page.next = next;
+        let piece = next_piece(&filter.handle, &mut page.next).map_err(|error| error.to_string())?;
+        let Some((place, piece)) = piece else { break };
         wanted.add(place, &piece, &names, limit, &mut page)?;
         if page.states.len() == limit {
             break;
@@ -81,17 +80,14 @@ pub fn remove(queries: &QueryHandle, query: &StatesQuery) -> Result<StatesRemove
     let wanted = WantedStates::of(query)?;
     let mut done = StatesRemoved { removed: 0, next: Some(query.from) };
     for _ in 0..MOST_PIECES {
-        let place = Place::of(done.next, &handle);
-        done.next = None;
-        let Some(place) = place else { break };
-        let (piece, next) = place.piece(&handle).map_err(|error| error.to_string())?;
+        let piece = next_piece(&handle, &mut done.next).map_err(|error| error.to_string())?;
+        let Some((place, piece)) = piece else { break };
         let (rules, _) = piece.rules.as_ref().ok_or(UNFILLED)?;
         let chosen: Vec<_> = piece.states.iter().filter(|state| wanted.includes(rules, state)).collect();
         for states in chosen.chunks(MOST_REMOVED) {
             let states = states.iter().map(|state| **state).collect();
             done.removed += handle.remove(place.worker, states).map_err(|error| error.to_string())?;
         }
-        done.next = next;
     }
     Ok(done)
 }

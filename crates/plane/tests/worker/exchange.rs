@@ -1,9 +1,6 @@
 //! Several workers with a filter: each packet is judged by the worker that has the states of its flow, whichever receives it, and
 //! no worker loses packet memory to another.
 
-// Helpers of a test panic on failure, as the test itself does.
-#![allow(clippy::unwrap_used)]
-
 use std::collections::HashSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,25 +15,21 @@ use fullview_filter::pf::host::{HostFacts, HostInterface};
 use fullview_filter::pf::{load, lower};
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::WorkerLimits;
-use fullview_plane::adjacency::{Adjacencies, Adjacency};
-use fullview_plane::burst::{Arena, BURST, Burst, Packet};
+use fullview_plane::burst::{Arena, BURST};
 use fullview_plane::counters::Counters;
 use fullview_plane::flow_owner::owner;
-use fullview_plane::forward::{BurstFilter, EnforceableRules, Forwarder};
-use fullview_plane::interface::Interface;
-use fullview_plane::port::Port;
-use fullview_plane::port::memory::{MemoryPort, pair};
+use fullview_plane::forward::{BurstFilter, EnforceableRules};
+use fullview_plane::port::memory::MemoryPort;
 use fullview_plane::verdict::Reason;
-use fullview_plane::view::{TableReaders, View, ViewParts, ViewReader};
-use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET, Mac};
+use fullview_plane::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET};
 use fullview_plane::wire::ipv4::Ipv4Packet;
-use fullview_plane::worker::{DropAll, Exchange, Wait, Worker, Yield};
-use fullview_table::fib::{Algorithm, linear::Linear};
-use fullview_table::{NextHop, Rib};
+use fullview_plane::worker::{DropAll, Exchange, Wait, WakeWorker, Worker, Yield};
 use fullview_testnet::eventually;
 use proptest::prelude::*;
 
-const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
+use crate::outside::{Outside, cables};
+use crate::{OURS, forwarder};
+
 /// Slots that the other ends of each worker's ports have.
 const SLOTS: usize = 4 * BURST;
 /// Who reports that a packet was lost.
@@ -63,22 +56,6 @@ fn rules() -> EnforceableRules {
         &Interfaces(names().map(named).collect()),
     );
     EnforceableRules::new(RuleSet::new(lowered.unwrap().parts).unwrap()).unwrap()
-}
-
-/// 10.0.N.0/24 is on port N.
-fn forwarder(rules: &EnforceableRules, seed: u64) -> Forwarder {
-    let (mut rib, mut adjacencies) = (Rib::<u32>::default(), Adjacencies::new());
-    for port in 0..2 {
-        rib.announce(format!("10.0.{port}.0/24").parse().unwrap(), NextHop(port + 1));
-        adjacencies.set(NextHop(port + 1), Adjacency::Neighbor { interface: port, mac: Mac([4; 6]) });
-    }
-    let interfaces = (0..2).map(|port| Interface::new(port, OURS)).collect();
-    let inet6 = Linear.compile(&Rib::<u128>::default()).unwrap().fib();
-    let tables = TableReaders::fixed(Linear.compile(&rib).unwrap().fib(), inet6);
-    let view = View::new(ViewParts::new(interfaces, adjacencies, tables)).unwrap();
-    let mut forwarder = Forwarder::new(ViewReader::fixed(view));
-    forwarder.set_filter(BurstFilter::new(rules, WorkerLimits::default(), seed));
-    forwarder
 }
 
 fn packet(from: [u8; 4], to: [u8; 4], protocol: u8, payload: &[u8]) -> Vec<u8> {
@@ -131,42 +108,6 @@ fn owner_of(flow: u8, workers: usize) -> usize {
     owner(Address::inet(u32::from_be_bytes(near)), Address::inet(u32::from_be_bytes(far)), workers)
 }
 
-/// The other ends of a worker's ports.
-struct Outside<'a> {
-    ports: [MemoryPort<'a>; 2],
-    free: Vec<Packet<'a>>,
-}
-
-impl<'a> Outside<'a> {
-    fn send(&mut self, port: usize, frames: &[Vec<u8>]) {
-        self.reclaim();
-        let mut burst = Burst::new();
-        for frame in frames {
-            let packet = self.free.pop().unwrap();
-            assert!(packet.set_frame(frame));
-            burst.push(packet).unwrap();
-        }
-        assert_eq!(self.ports[port].transmit(&mut burst).unwrap(), frames.len());
-    }
-
-    /// How many packets came out at a port.
-    fn receive(&mut self, port: usize) -> usize {
-        let mut burst = Burst::new();
-        let received = self.ports[port].receive(&mut burst, BURST).unwrap();
-        self.ports[port].recycle(&mut burst);
-        received
-    }
-
-    fn reclaim(&mut self) {
-        for port in &mut self.ports {
-            let mut burst = Burst::new();
-            while port.reclaim(&mut burst) > 0 {
-                self.free.extend(burst.drain());
-            }
-        }
-    }
-}
-
 type TestWorker<'a, W> = Worker<'a, MemoryPort<'a>, DropAll, W>;
 
 /// A worker without an exchange, and its surroundings.
@@ -175,11 +116,11 @@ fn worker<'a, W: Wait<MemoryPort<'a>>>(
     arena: &'a mut Arena,
     wait: W,
 ) -> (TestWorker<'a, W>, Outside<'a>) {
-    let [(first, first_outside), (second, second_outside)] =
-        [0, 1].map(|number| pair([number, number], 2 * SLOTS));
-    let outside = Outside { ports: [first_outside, second_outside], free: arena.packets().collect() };
-    let ports = vec![Some(first), Some(second)];
-    (Worker::new(forwarder(rules, seed), ports, std::iter::empty(), DropAll, wait), outside)
+    let (inside, ports) = cables(2, 2 * SLOTS);
+    let outside = Outside { ports, free: arena.packets().collect() };
+    let mut forwarder = forwarder(2);
+    forwarder.set_filter(BurstFilter::new(rules, WorkerLimits::default(), seed));
+    (Worker::new(forwarder, inside, std::iter::empty(), DropAll, wait), outside)
 }
 
 fn arenas(workers: usize) -> Vec<Arena> {
@@ -191,7 +132,7 @@ struct Workers<'a>(Vec<(TestWorker<'a, Yield>, Outside<'a>)>);
 
 impl<'a> Workers<'a> {
     fn new(arenas: &'a mut [Arena]) -> Workers<'a> {
-        let (rules, nothing) = (rules(), || Box::new(|| ()) as Box<dyn Fn() + Send + Sync>);
+        let (rules, nothing) = (rules(), || Box::new(|| ()) as WakeWorker);
         let exchanges = Exchange::between((0..arenas.len()).map(|_| nothing()), true);
         let started = arenas.iter_mut().zip(exchanges).zip(0..).map(|((arena, exchange), seed)| {
             let (mut worker, outside) = worker((&rules, seed), arena, Yield);
@@ -201,16 +142,22 @@ impl<'a> Workers<'a> {
         Workers(started.collect())
     }
 
+    /// Sends packets to a port of a worker.
+    fn send(&mut self, to: usize, port: usize, frames: &[Vec<u8>]) {
+        self.0[to].1.reclaim();
+        self.0[to].1.send(port, frames);
+    }
+
     fn round(&mut self) {
         self.0.iter_mut().for_each(|(worker, _)| _ = worker.round().unwrap());
     }
 
     /// Sends a packet to a port of a worker, and returns how many come out at the other port of any.
     fn carry(&mut self, to: usize, port: usize, frame: Vec<u8>) -> usize {
-        self.0[to].1.send(port, &[frame]);
+        self.send(to, port, &[frame]);
         // One worker may be asked before the one that hands a packet over to it.
         (0..2).for_each(|_| self.round());
-        self.0.iter_mut().map(|(_, outside)| outside.receive(1 - port)).sum()
+        self.0.iter_mut().map(|(_, outside)| outside.receive(1 - port).len()).sum()
     }
 
     fn dropped(&self, reason: Reason) -> u64 {
@@ -221,10 +168,7 @@ impl<'a> Workers<'a> {
     fn are_slots_back(&mut self) -> bool {
         // One round pays for a burst at most.
         (0..8).for_each(|_| self.round());
-        self.0.iter_mut().all(|(_, outside)| {
-            outside.reclaim();
-            outside.free.len() == SLOTS
-        })
+        self.0.iter_mut().all(|(_, outside)| outside.reclaim() == SLOTS)
     }
 }
 
@@ -284,13 +228,13 @@ fn what_the_other_worker_has_no_room_for_is_counted_and_freed() {
     const ROOM: usize = 2 * BURST;
     let mut arenas = arenas(2);
     let mut workers = Workers::new(&mut arenas);
-    workers.0[0].1.send(0, &flows_of(1, BURST));
-    workers.0[0].1.send(0, &flows_of(1, BURST));
-    workers.0[0].1.send(0, &flows_of(1, 7));
+    workers.send(0, 0, &flows_of(1, BURST));
+    workers.send(0, 0, &flows_of(1, BURST));
+    workers.send(0, 0, &flows_of(1, 7));
     (0..3).for_each(|_| _ = workers.0[0].0.round().unwrap());
     assert_eq!(workers.dropped(Reason::HandOver), 7);
     (0..3).for_each(|_| _ = workers.0[1].0.round().unwrap());
-    let passed = [BURST, BURST].map(|_| workers.0[1].1.receive(1));
+    let passed = [BURST, BURST].map(|_| workers.0[1].1.receive(1).len());
     assert_eq!(passed.iter().sum::<usize>(), ROOM);
     assert!(workers.are_slots_back());
 }
@@ -307,10 +251,10 @@ fn a_flood_from_one_worker_keeps_no_other_from_its_turn() {
     workers.0[2].0.receive_at_most(32);
     let mut passed = 0;
     for _ in 0..100 {
-        workers.0[0].1.send(0, &to_third(BURST / 2));
-        workers.0[1].1.send(0, &to_third(9));
+        workers.send(0, 0, &to_third(BURST / 2));
+        workers.send(1, 0, &to_third(9));
         workers.round();
-        passed += workers.0[2].1.receive(1);
+        passed += workers.0[2].1.receive(1).len();
     }
     let dropped = |number: usize| workers.0[number].0.published().counters().drops[Reason::HandOver.index()];
     assert!(dropped(0) > 0 && dropped(1) == 0, "{} of the flood, {} of the others", dropped(0), dropped(1));
@@ -322,21 +266,21 @@ fn a_flood_from_one_worker_keeps_no_other_from_its_turn() {
 fn packets_of_a_port_that_was_taken_out_meanwhile_are_dropped() {
     let mut arenas = arenas(2);
     let mut workers = Workers::new(&mut arenas);
-    workers.0[0].1.send(0, &flows_of(1, 5));
+    workers.send(0, 0, &flows_of(1, 5));
     workers.0[0].0.round().unwrap();
     let (port, _) = workers.0[1].0.take_port(0).unwrap();
     workers.0[1].0.put_port(0, port.unwrap(), Vec::new());
     workers.round();
     assert_eq!(
-        (workers.dropped(Reason::HandOver), workers.0[1].1.receive(1)),
+        (workers.dropped(Reason::HandOver), workers.0[1].1.receive(1).len()),
         (0, 5),
         "those before are forwarded"
     );
     // The other worker has not taken it out yet.
-    workers.0[0].1.send(0, &flows_of(1, 5));
+    workers.send(0, 0, &flows_of(1, 5));
     workers.round();
     workers.round();
-    assert_eq!((workers.dropped(Reason::HandOver), workers.0[1].1.receive(1)), (5, 0));
+    assert_eq!((workers.dropped(Reason::HandOver), workers.0[1].1.receive(1).len()), (5, 0));
     workers.0[0].0.take_port(0).unwrap();
     assert_eq!(workers.carry(1, 0, flows_of(0, 1).remove(0)), 1, "both have taken it out");
 }
@@ -345,11 +289,11 @@ fn packets_of_a_port_that_was_taken_out_meanwhile_are_dropped() {
 fn what_was_handed_over_before_a_silence_is_dropped() {
     let mut arenas = arenas(2);
     let mut workers = Workers::new(&mut arenas);
-    workers.0[0].1.send(0, &flows_of(1, 5));
+    workers.send(0, 0, &flows_of(1, 5));
     workers.0[0].0.round().unwrap();
     thread::sleep(Duration::from_millis(1100));
     workers.round();
-    assert_eq!((workers.dropped(Reason::Stale), workers.0[1].1.receive(1)), (5, 0));
+    assert_eq!((workers.dropped(Reason::Stale), workers.0[1].1.receive(1).len()), (5, 0));
     assert!(workers.are_slots_back());
 }
 
@@ -357,7 +301,7 @@ fn what_was_handed_over_before_a_silence_is_dropped() {
 fn slots_that_wait_between_workers_come_back_at_the_end() {
     let mut arenas = arenas(2);
     let mut workers = Workers::new(&mut arenas);
-    workers.0[0].1.send(0, &flows_of(1, 5));
+    workers.send(0, 0, &flows_of(1, 5));
     workers.0[0].0.round().unwrap();
     assert!(!workers.0[0].0.finish(), "the other one still works");
     assert!(workers.0[1].0.finish());
@@ -393,14 +337,15 @@ fn a_sleeping_worker_wakes_for_what_is_handed_over() {
         });
         let thread = thread.thread().clone();
         let woken = thread.clone();
-        let wakes: [Box<dyn Fn() + Send + Sync>; 2] = [Box::new(|| ()), Box::new(move || woken.unpark())];
+        let wakes: [WakeWorker; 2] = [Box::new(|| ()), Box::new(move || woken.unpark())];
         let mut exchanges = Exchange::between(wakes, true);
         give.send(exchanges.remove(1)).unwrap();
         here.set_exchange(exchanges.remove(0));
         for number in 1..=200 {
+            outside.reclaim();
             outside.send(0, &flows_of(1, 1));
             here.round().unwrap();
-            let has_passed = eventually(|| outside_of_sleeper.receive(1) == 1);
+            let has_passed = eventually(|| outside_of_sleeper.receive(1).len() == 1);
             assert!(has_passed, "packet {number}");
         }
         stop.store(true, Ordering::Relaxed);
