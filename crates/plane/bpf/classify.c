@@ -346,14 +346,14 @@ struct skb_headers {
 #define INET6_HEADERS (sizeof(struct ethhdr) + sizeof(struct inet6_headers))
 
 /* Whether a frame whose packet has a header of this length is no TCP segment or a plain one. */
-static __always_inline bool skb_is_plain(struct __sk_buff *skb, const struct shown *shown, __u32 header)
+static __always_inline bool skb_is_plain(struct __sk_buff *skb, struct shown *shown, __u32 header)
 {
-	struct tcp_control control;
+	struct tcp_rest tcp;
 
 	if (!shown->is_segment)
 		return true;
-	return !bpf_skb_load_bytes(skb, ETH_HLEN + header + TCP_CONTROL, &control, sizeof(control)) &&
-	       is_plain_segment(&control, shown->bytes - header);
+	return !bpf_skb_load_bytes(skb, ETH_HLEN + header + TCP_REST, &tcp, sizeof(tcp)) &&
+	       show_segment(shown, &tcp, shown->bytes - header);
 }
 
 /* What a frame shows, if a known flow may have such frames. */
@@ -400,7 +400,7 @@ static __always_inline bool skb_decide_by_flow(struct __sk_buff *skb, struct dec
 	whole = skb->len - ETH_HLEN;
 	if (skb->gso_size)
 		decision->class = TOO_LONG;
-	else if (whole <= flow->mtu && claim(flow, shown.bytes, whole - shown.bytes, now))
+	else if (whole <= flow->mtu && claim(flow, &shown, shown.bytes, whole - shown.bytes, now))
 		decision->class = KNOWN_FLOW;
 	else
 		return false;
@@ -424,21 +424,19 @@ int to_ring(struct __sk_buff *skb)
 }
 
 /* Whether a frame of several packets is forwarded by its flow. */
-static __always_inline bool claim_segments(struct __sk_buff *skb, struct flow *flow)
+static __always_inline bool claim_segments(struct __sk_buff *skb, struct flow *flow, const struct shown *shown)
 {
 	struct frame frame = { .context = skb, .is_skb = 1 };
 
 	return segments_fit(frame, flow->device, flow->mtu) &&
-	       claim(flow, skb->len - ETH_HLEN, 0, bpf_ktime_get_coarse_ns());
+	       claim(flow, shown, skb->len - ETH_HLEN, 0, bpf_ktime_get_coarse_ns());
 }
 
 /* Whether the frame is one that to_ring may have found a flow for. A decision can be that about another frame, if that did not
  * get as far as here, and if this one did not come past to_ring: then no packet socket is open. */
-static __always_inline bool skb_is_of(struct __sk_buff *skb, const struct flow *flow)
+static __always_inline bool skb_is_of(struct __sk_buff *skb, const struct flow *flow, struct shown *shown)
 {
-	struct shown shown = {};
-
-	return skb_show(skb, &shown) && is_of(flow, &shown);
+	return skb_show(skb, shown) && is_of(flow, shown);
 }
 
 /* Sends a frame on by its flow. */
@@ -459,6 +457,7 @@ SEC("classifier")
 int not_to_kernel(struct __sk_buff *skb)
 {
 	struct decision *decision = current_decision();
+	struct shown shown = {};
 	struct flow *flow;
 	__u32 class;
 
@@ -468,7 +467,7 @@ int not_to_kernel(struct __sk_buff *skb)
 	decision->class = NOT_OURS;
 	flow = FLOW_BUCKETS && decision->flow ? flow_at(decision->flow) : 0;
 	decision->flow = 0;
-	if (flow && skb_is_of(skb, flow) && (class == KNOWN_FLOW || claim_segments(skb, flow)))
+	if (flow && skb_is_of(skb, flow, &shown) && (class == KNOWN_FLOW || claim_segments(skb, flow, &shown)))
 		return skb_send(skb, flow);
 	count(class);
 	return is_dropped(class) ? TCX_DROP : TCX_NEXT;
@@ -561,13 +560,13 @@ struct xdp_place {
 };
 
 /* Whether a packet with a header of this length is no TCP segment or a plain one. */
-static __always_inline bool xdp_is_plain(const void *packet, const void *end, const struct shown *shown, __u32 header)
+static __always_inline bool xdp_is_plain(const void *packet, const void *end, struct shown *shown, __u32 header)
 {
-	const struct tcp_control *control = packet + header + TCP_CONTROL;
+	const struct tcp_rest *tcp = packet + header + TCP_REST;
 
 	if (!shown->is_segment)
 		return true;
-	return (const void *)(control + 1) <= end && is_plain_segment(control, shown->bytes - header);
+	return (const void *)(tcp + 1) <= end && show_segment(shown, tcp, shown->bytes - header);
 }
 
 /* What a frame shows, if a known flow may have such frames. */
@@ -620,7 +619,7 @@ static __always_inline int xdp_forward_by_flow(struct xdp_md *xdp)
 	index = find_flow(&shown, now);
 	flow = index ? flow_at(index) : 0;
 	/* A driver loses frames that are longer than the link takes, if only by bytes behind the packet. */
-	if (!flow || shown.bytes + place.padding > flow->mtu || !claim(flow, shown.bytes, place.padding, now))
+	if (!flow || shown.bytes + place.padding > flow->mtu || !claim(flow, &shown, shown.bytes, place.padding, now))
 		return -1;
 	if (!rewrite_for_flow(frame, flow, place.is_tagged)) {
 		count(UNSENT);

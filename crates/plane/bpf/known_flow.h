@@ -3,7 +3,8 @@
  * way, and shares what follows from that: how to forward them. src/kernel_flows/ has the worker's side.
  *
  * A frame is forwarded here if it is a whole UDP packet, or a plain TCP segment, of such a flow that its worker would forward
- * without asking its rules. Flows of TCP are shared only if no state compares their segments with windows.
+ * without asking its rules. If states compare the segments of its connection with windows, so does this program, as
+ * crates/filter/src/state/tcp.rs does with plain segments of an established connection, and moves the windows.
  * Every other frame, and every doubtful one, takes the way that it takes without these flows.
  *
  * The worker writes an entry before any program can find it, and does not write it again, apart from the words of the time,
@@ -40,7 +41,18 @@ struct flow {
 	__u16 mtu;
 	__u16 vlan;		/* 0: no tag */
 	__u16 interfaces[2];	/* for the worker */
-	__u64 worker;		/* the worker whose flow it is */
+	__u16 worker;		/* the worker whose flow it is */
+	__u16 end;		/* the end of its connection that segments come from */
+	__u32 windows;		/* the index of the connection's windows; 0: segments are not compared */
+};
+
+/* The windows of a connection, for each of its ends. Sequence numbers move forward only, and windows grow only, by one atomic
+ * operation each: programs on other processors and the worker move them too. */
+struct flow_windows {
+	__u64 moved[2];		/* what the end's segments move: how far it has sent, and above, how far the other may send */
+	__u64 window[2];	/* the largest window that it has offered, before scaling */
+	__u64 shift[2];		/* of its windows */
+	__u64 unused[2];
 };
 
 /* Bits of `tally`. Even 400 Gbit/s do not carry so many bytes before the worker must have taken them. */
@@ -67,7 +79,7 @@ const volatile __u64 FLOW_KEYS[2];
 /* A power of two; 0 if no flows are shared. */
 const volatile __u32 FLOW_BUCKETS;
 
-/* The room of these three is set before they are made. */
+/* The room of these four is set before they are made. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -92,6 +104,14 @@ struct {
 	__type(value, struct flow_head);
 } flow_head SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct flow_windows);
+} flow_windows SEC(".maps");
+
 /* The headers of a packet up to its ports. */
 struct inet_headers {
 	struct iphdr ip;
@@ -110,21 +130,32 @@ struct shown {
 	__u32 bytes;
 	bool is_inet6;
 	bool is_segment; /* of TCP */
+	/* Of a segment. */
+	__u32 sequence, acknowledged, window, payload;
 };
 
 #define UDP_HEADER 8
 #define ANY_FRAGMENT 0x3fff
 
-/* Two bytes of a TCP header: its length, in the upper half of the first one, and the flags. */
-#define TCP_CONTROL 12
-struct tcp_control {
-	__u8 length;
+/* A TCP header from its fifth byte on. */
+#define TCP_REST 4
+struct tcp_rest {
+	__be32 sequence;
+	__be32 acknowledged;
+	__u8 length; /* in its upper half */
 	__u8 flags;
+	__be16 window;
 };
 
 #define TCP_HEADER 20
 #define TCP_PUSH 0x08
 #define TCP_ACK 0x10
+
+/* How far an acknowledgement may lie from what was seen, and the largest shift, as in crates/filter/src/state/tcp.rs. */
+#define ACK_SLACK (0xffff + 1500)
+#define HIGHEST_SHIFT 15
+/* So often other processors may move windows between two instructions. */
+#define MOST_TRIES 4
 
 static __always_inline __u64 ends_of(__be32 ports, __u64 protocol, __u64 version)
 {
@@ -136,12 +167,16 @@ static __always_inline bool is_udp_or_tcp(__u8 protocol)
 	return protocol == IPPROTO_UDP || protocol == IPPROTO_TCP;
 }
 
-/* Whether a segment in so many bytes neither begins nor ends anything. The worker decides about all others. */
-static __always_inline bool is_plain_segment(const struct tcp_control *control, __u32 bytes)
+/* Says what a segment in so many bytes shows, if it neither begins nor ends anything. The worker decides about all others. */
+static __always_inline bool show_segment(struct shown *shown, const struct tcp_rest *tcp, __u32 bytes)
 {
-	__u32 header = control->length >> 4 << 2;
+	__u32 header = tcp->length >> 4 << 2;
 
-	return header >= TCP_HEADER && header <= bytes && (control->flags & ~TCP_PUSH) == TCP_ACK;
+	shown->sequence = bpf_ntohl(tcp->sequence);
+	shown->acknowledged = bpf_ntohl(tcp->acknowledged);
+	shown->window = bpf_ntohs(tcp->window);
+	shown->payload = bytes - header;
+	return header >= TCP_HEADER && header <= bytes && (tcp->flags & ~TCP_PUSH) == TCP_ACK;
 }
 
 /* Says what a packet shows, if it is a whole UDP or TCP packet without IP options that has a hop left. */
@@ -251,9 +286,79 @@ static __always_inline __u32 find_flow(const struct shown *shown, __u64 now)
 	return flow && is_of(flow, shown) && holds(flow, now) ? index : 0;
 }
 
-/* Counts a packet for its flow. Only then, and only if the result is true, the packet is forwarded. */
-static __always_inline bool claim(struct flow *flow, __u64 bytes, __u64 padding, __u64 now)
+/* Whether sequence number `a` lies after `b`. */
+static __always_inline bool is_after(__u32 a, __u32 b)
 {
+	return (__s32)(a - b) > 0;
+}
+
+static __always_inline __u32 later_of(__u32 a, __u32 b)
+{
+	return is_after(a, b) ? a : b;
+}
+
+/* Whether a segment may be of its connection. `own` is the word that segments of its end move. */
+static __always_inline bool is_in_windows(const struct shown *shown, __u64 own, __u64 others, __u32 repeatable, __u64 shift)
+{
+	__u32 sent = own, first = shown->payload ? shown->sequence : sent;
+	__u32 end = shown->payload ? shown->sequence + shown->payload : sent;
+	__s64 ahead = (__s32)(shown->acknowledged - (__u32)others);
+
+	return !is_after(end, others >> 32) && !is_after(sent - repeatable, first) && ahead <= ACK_SLACK &&
+	       -ahead <= (__s64)ACK_SLACK << shift;
+}
+
+/* Moves both halves of a word forward. Fails if others do so again and again. */
+static __always_inline bool move(__u64 *word, __u32 sent, __u32 limit)
+{
+	for (int tries = 0; tries < MOST_TRIES; tries++) {
+		__u64 old = *(volatile __u64 *)word;
+		__u64 next = later_of(old, sent) | (__u64)later_of(old >> 32, limit) << 32;
+
+		if (next == old || __sync_val_compare_and_swap(word, old, next) == old)
+			return true;
+	}
+	return false;
+}
+
+static __always_inline bool widen(__u64 *word, __u64 window)
+{
+	for (int tries = 0; tries < MOST_TRIES; tries++) {
+		__u64 old = *(volatile __u64 *)word;
+
+		if (window <= old || __sync_val_compare_and_swap(word, old, window) == old)
+			return true;
+	}
+	return false;
+}
+
+/* Compares a segment with the windows of its connection, and moves them if it is valid. The worker decides about all others. */
+static __always_inline bool follow_windows(const struct flow *flow, const struct shown *shown)
+{
+	__u32 index = flow->windows, own = flow->end & 1, other = own ^ 1, opened;
+	struct flow_windows *windows = bpf_map_lookup_elem(&flow_windows, &index);
+	__u64 shift, own_word, others_word;
+
+	if (!windows)
+		return false;
+	shift = windows->shift[own] & HIGHEST_SHIFT;
+	own_word = *(volatile __u64 *)&windows->moved[own];
+	others_word = *(volatile __u64 *)&windows->moved[other];
+	if (!is_in_windows(shown, own_word, others_word, windows->window[other] << (windows->shift[other] & HIGHEST_SHIFT),
+			   shift))
+		return false;
+	opened = shown->window << shift;
+	return widen(&windows->window[own], shown->window) &&
+	       move(&windows->moved[own], shown->payload ? shown->sequence + shown->payload : (__u32)own_word,
+		    shown->acknowledged + (opened ? opened : 1));
+}
+
+/* Whether a packet of a flow is forwarded: then it is counted. Windows move before: a segment that is not counted after all goes to
+ * the worker, for which it is valid once more. */
+static __always_inline bool claim(struct flow *flow, const struct shown *shown, __u64 bytes, __u64 padding, __u64 now)
+{
+	if (flow->windows && !follow_windows(flow, shown))
+		return false;
 	if (!(__sync_fetch_and_add(&flow->tally, ONE_PACKET + bytes) & FORWARDS))
 		return false;
 	flow->last = now;
@@ -303,7 +408,8 @@ static __always_inline bool rewrite_for_flow(struct frame frame, const struct fl
 	return flow->ends >> 40 == 4 ? rewrite_inet(frame, flow, has_tag) : rewrite_inet6(frame, flow, has_tag);
 }
 
-_Static_assert(sizeof(struct flow) == 128 && sizeof(struct flow_head) == 64 && sizeof(struct bucket) == 32,
+_Static_assert(sizeof(struct flow) == 128 && sizeof(struct flow_head) == 64 && sizeof(struct bucket) == 32 &&
+		       sizeof(struct flow_windows) == 64,
 	       "as src/kernel_flows/memory.rs has them");
 
 #endif

@@ -46,7 +46,9 @@ impl<'a> Evaluation<'a> {
             return Followed::None;
         }
         let before = self.worker.states.get(hit.id).0.phases();
+        self.worker.fetch_windows(hit.id);
         let tracked = self.worker.states.track(hit, self.packet, self.now);
+        self.worker.note_moved(hit.id);
         self.worker.flows.trace.follow(hit);
         if self.worker.states.get(hit.id).0.phases() != before {
             self.worker.change_flows(hit.id, self.hash);
@@ -105,9 +107,10 @@ impl<'a> Evaluation<'a> {
         let Some(hit) = states.find_key(&key, states.hash(&key), self.packet, direction, flow) else {
             return Followed::None;
         };
+        self.worker.fetch_windows(hit.id);
         // Or any host that knows of a flow could send errors about it to others (CVE-2019-5598).
         let is_for_sender = quoted.source == self.packet.destination;
-        let was_sent = is_for_sender && states.sent_quoted(hit, quoted.seq);
+        let was_sent = is_for_sender && self.worker.states.sent_quoted(hit, quoted.seq);
         self.worker.settle(hit.id);
         if self.set.has_expired(self.worker, hit.id, self.now) {
             return Followed::None;

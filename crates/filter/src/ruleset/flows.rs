@@ -4,7 +4,7 @@ use super::parts::RuleSet;
 use super::records::lifetime;
 use crate::packet::protocol::{UDP, tcp};
 use crate::packet::{Packet, TcpSegment};
-use crate::state::flow::{FamilyFlows, FlowRoute, FlowTime, PassTrace};
+use crate::state::flow::{Comparison, FamilyFlows, FlowRoute, FlowStates, FlowTime, PassTrace};
 use crate::state::{FilterWorker, StateTable};
 
 /// Whether the flow of a packet can be learned: the next packet will pass both interfaces in the same way.
@@ -60,13 +60,32 @@ pub fn renew_flow<A: FamilyFlows>(worker: &mut FilterWorker, place: usize, time:
 #[inline]
 pub fn follow_segment<A: FamilyFlows>(worker: &mut FilterWorker, place: usize, segment: &TcpSegment) -> bool {
     let hits = A::cache(&mut worker.flows).hits(place);
-    worker.states.follow_segment(hits, segment)
+    match hits.into_iter().flatten().any(|hit| worker.states.is_shared(hit.id)) {
+        false => worker.states.follow_segment(hits, segment),
+        true => follow_shared(worker, hits, segment),
+    }
 }
 
-/// Whether the packets of a flow may pass without their headers being compared with a state.
-pub fn needs_no_windows<A: FamilyFlows>(worker: &mut FilterWorker, place: usize) -> bool {
-    let mut ids = A::cache(&mut worker.flows).states(place);
-    !ids.any(|id| worker.states.has_windows(id))
+#[cold]
+fn follow_shared(worker: &mut FilterWorker, hits: FlowStates, segment: &TcpSegment) -> bool {
+    let ids = hits.map(|hit| hit.map(|hit| hit.id)).into_iter().flatten();
+    ids.clone().for_each(|id| worker.fetch_windows(id));
+    let is_followed = worker.states.follow_segment(hits, segment);
+    if is_followed {
+        ids.for_each(|id| worker.hand_windows_of(id));
+    }
+    is_followed
+}
+
+/// What has to be compared of the packets of a flow that are forwarded elsewhere.
+pub fn comparison<A: FamilyFlows>(worker: &mut FilterWorker, place: usize) -> Comparison {
+    worker.states.comparison(A::cache(&mut worker.flows).hits(place))
+}
+
+/// Notes that the windows of a flow's connection are moved elsewhere too.
+pub fn share_windows<A: FamilyFlows>(worker: &mut FilterWorker, place: usize) {
+    let ids = A::cache(&mut worker.flows).states(place);
+    ids.for_each(|id| worker.states.set_shared(id, true));
 }
 
 /// How long the flow at this place may be without packets, in milliseconds, before one of its states ends. The longest time

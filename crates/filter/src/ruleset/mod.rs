@@ -20,8 +20,8 @@ mod translate;
 
 pub use explain::TriedRule;
 pub use flows::{
-    flow_lifetime, follow_offloaded, follow_segment, learn_flow, may_learn_flow, may_renew_flow,
-    needs_no_windows, recall_flow, renew_flow,
+    comparison, flow_lifetime, follow_offloaded, follow_segment, learn_flow, may_learn_flow, may_renew_flow,
+    recall_flow, renew_flow, share_windows,
 };
 pub use list::RuleList;
 pub use parts::{CompileError, Language, RuleSet, RuleSetParts};

@@ -83,6 +83,11 @@ pub(super) struct Peer {
     pub phase: Phase,
 }
 
+/// In the first [`HotState::phase_scale`]: something else moves the windows too
+/// ([`FlowOffload`](super::flow::FlowOffload)).
+const SHARED: u8 = 8;
+const PHASE: u8 = 7;
+
 /// The value of a shift that says that the end scales no windows.
 pub(super) const NO_SCALE: u8 = 15;
 
@@ -100,7 +105,7 @@ pub struct HotState {
     pub(super) sent: [u32; 2],
     pub(super) limit: [u32; 2],
     pub(super) window: [u16; 2],
-    /// Four bits of phase and four of scale for each end.
+    /// Three bits of phase and four of scale for each end; and [`SHARED`] in the first.
     pub(super) phase_scale: [u8; 2],
     pub(crate) protocol: u8,
     /// See [`StateFlags`].
@@ -293,13 +298,24 @@ impl HotState {
         self.sent[number & 1] = peer.sent;
         self.limit[number & 1] = peer.limit;
         self.window[number & 1] = peer.window;
-        self.phase_scale[number & 1] = peer.phase as u8 | peer.scale << 4;
+        let both = &mut self.phase_scale[number & 1];
+        *both = *both & SHARED | peer.phase as u8 | peer.scale << 4;
     }
 
     #[inline(always)]
     pub(super) fn set_phase(&mut self, number: usize, phase: Phase) {
         let both = &mut self.phase_scale[number & 1];
-        *both = *both & 0xf0 | phase as u8;
+        *both = *both & !PHASE | phase as u8;
+    }
+
+    /// Whether something else moves the windows too, which has to be asked first.
+    #[inline(always)]
+    pub(super) fn is_shared(&self) -> bool {
+        self.phase_scale[0] & SHARED != 0
+    }
+
+    pub(super) fn set_shared(&mut self, is_shared: bool) {
+        self.phase_scale[0] = self.phase_scale[0] & !SHARED | if is_shared { SHARED } else { 0 };
     }
 
     /// Whether the packet is for this state in its pass, apart from its key.
@@ -333,7 +349,7 @@ impl HotState {
 
 #[inline(always)]
 fn phase(bits: u8) -> Phase {
-    match bits & 15 {
+    match bits & PHASE {
         0 => Phase::Silent,
         1 => Phase::Opened,
         2 => Phase::Established,

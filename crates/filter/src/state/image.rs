@@ -99,6 +99,8 @@ fn read_flow(fields: &mut Fields<'_>) -> Option<HotState> {
 }
 
 fn write_tracking(hot: &HotState, to: &mut Vec<u8>) {
+    let mut hot = *hot;
+    hot.set_shared(false);
     for end in 0..2 {
         to.put(hot.sent[end].to_le_bytes());
         to.put(hot.limit[end].to_le_bytes());

@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::ops::BitXor;
 
 use super::entry::{ColdState, HotState, Peer, StateFlags, StateTranslation};
+use super::flow::{Comparison, FlowWindows};
 use super::flow_key::FlowKey;
 use super::hash::FlowHasher;
 use super::index::FlowIndex;
@@ -419,6 +420,46 @@ impl StateTable {
     pub(crate) fn has_windows(&self, id: u32) -> bool {
         let hot = &self.hot[id as usize];
         hot.protocol == TCP && hot.has_windows()
+    }
+
+    /// What has to be compared of the packets of a flow with these states. If both have windows these have to be the same, because
+    /// one comparison stands for both.
+    pub(crate) fn comparison(&self, hits: [Option<Hit>; 2]) -> Comparison {
+        if hits[0] == hits[1] && hits[0].is_some_and(|hit| self.has_windows(hit.id)) {
+            // Each segment would be followed twice.
+            return Comparison::States;
+        }
+        let compared = hits.into_iter().flatten().filter(|hit| self.has_windows(hit.id));
+        let mut windows = compared.map(|hit| self.windows(hit));
+        match windows.next() {
+            None => Comparison::Nothing,
+            Some(Some(first)) if windows.all(|other| other == Some(first)) => Comparison::Windows(first),
+            Some(_) => Comparison::States,
+        }
+    }
+
+    /// The windows of a packet's connection, if it is established in both directions and they are known.
+    fn windows(&self, hit: Hit) -> Option<FlowWindows> {
+        let hot = &self.hot[hit.id as usize];
+        hot.is_established().then(|| tcp::windows(hot, usize::from(!hit.forward)))
+    }
+
+    /// Moves the windows of a packet's connection forward to where others are.
+    pub(crate) fn raise_windows(&mut self, hit: Hit, windows: &FlowWindows) {
+        if self.has_windows(hit.id) {
+            tcp::raise(&mut self.hot[hit.id as usize], usize::from(!hit.forward), windows);
+        }
+    }
+
+    /// Whether something else moves the windows of a state too.
+    #[inline(always)]
+    pub(crate) fn is_shared(&self, id: u32) -> bool {
+        self.hot[id as usize].is_shared()
+    }
+
+    /// Notes whether something else moves the windows of a state too.
+    pub(crate) fn set_shared(&mut self, id: u32, is_shared: bool) {
+        self.hot[id as usize].set_shared(is_shared);
     }
 
     /// Gives a state the numbers of its rule and timeouts in another rule set.

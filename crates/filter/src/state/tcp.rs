@@ -3,6 +3,7 @@
 //! window, and may acknowledge only what was sent.
 
 use super::entry::{HotState, NO_SCALE, Peer};
+use super::flow::{FlowWindows, WindowEnd};
 use super::phase::Phase;
 use crate::packet::TcpSegment;
 use crate::packet::protocol::tcp::{ACK, FIN, RST, SYN};
@@ -264,10 +265,32 @@ fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
+/// The sequence number that lies after the other one.
+pub(super) fn later(a: u32, b: u32) -> u32 {
+    if after(a, b) { a } else { b }
+}
+
 /// A window as its sender will state it in later segments: rounded up to steps of its scale.
 fn unscaled(window: u16, scale: u8) -> u16 {
     let shift = if scale == NO_SCALE { 0 } else { scale };
     ((u32::from(window) + (1 << shift) - 1) >> shift) as u16
+}
+
+/// The windows of an established connection: first those of the end that segments come from.
+pub(super) fn windows(state: &HotState, from: usize) -> FlowWindows {
+    let [source, target] = ends(state, from);
+    let (shift, other) = shifts(&source, &target, &TcpSegment::default(), false);
+    let end = |peer: Peer, shift| WindowEnd { sent: peer.sent, limit: peer.limit, window: peer.window, shift };
+    FlowWindows([end(source, shift), end(target, other)])
+}
+
+/// Moves windows forward to where others are.
+pub(super) fn raise(state: &mut HotState, from: usize, FlowWindows(others): &FlowWindows) {
+    for (end, other) in [from, from ^ 1].into_iter().zip(others) {
+        let peer = state.peer(end);
+        let (sent, limit) = (later(peer.sent, other.sent), later(peer.limit, other.limit));
+        state.set_peer(end, Peer { sent, limit, window: peer.window.max(other.window), ..peer });
+    }
 }
 
 /// Whether a plain segment that was followed is sure to be valid once more, as it repeats no more than a window.

@@ -50,6 +50,9 @@ fn flows(states: usize) -> usize {
     (4 * states).min(MOST_FLOWS)
 }
 
+/// How many states are noted whose windows may have moved: two for each packet of a burst.
+const MOST_MOVED: usize = 512;
+
 /// How many reports of sources wait at most.
 const MOST_OVERLOADS: usize = 64;
 
@@ -91,6 +94,8 @@ pub struct FilterWorker {
     /// Sources that went beyond a limit, with the tables that they belong into.
     overloads: Vec<(TableId, Address)>,
     pub(crate) flows: FlowCaches,
+    /// States whose windows may have moved, of those that something else moves too.
+    moved: Vec<u32>,
     /// How many states have ended for new ones.
     replaced: u64,
     maps: RuleMaps,
@@ -122,6 +127,7 @@ impl FilterWorker {
                 [(); 4].map(|()| split_mix(&mut random)),
                 FlowIsa::best(),
             ),
+            moved: Vec::with_capacity(MOST_MOVED),
             replaced: 0,
             maps: RuleMaps::new(),
             cursor: 0,
@@ -269,6 +275,47 @@ impl FilterWorker {
     pub(crate) fn count_known(&mut self, id: u32) {
         let flows = self.states.flows(id);
         self.flows.settle_flows(&flows, &mut self.states);
+    }
+
+    /// Brings the windows of a state up to date, before they are compared with a segment.
+    #[inline(always)]
+    pub(crate) fn fetch_windows(&mut self, id: u32) {
+        if self.states.is_shared(id) {
+            self.count_known(id);
+        }
+    }
+
+    /// Notes that a segment may have moved the windows of a state, for [`Self::hand_windows`].
+    #[inline(always)]
+    pub(crate) fn note_moved(&mut self, id: u32) {
+        if self.states.is_shared(id) {
+            self.note_shared(id);
+        }
+    }
+
+    #[cold]
+    fn note_shared(&mut self, id: u32) {
+        if self.moved.len() == MOST_MOVED {
+            self.hand_windows();
+        }
+        self.moved.push(id);
+    }
+
+    /// Moves windows with which segments are compared elsewhere to where segments have moved those of states. A flow has two
+    /// states, so this comes after both have seen their packets.
+    #[inline]
+    pub fn hand_windows(&mut self) {
+        while let Some(id) = self.moved.pop() {
+            self.hand_windows_of(id);
+        }
+    }
+
+    #[cold]
+    pub(crate) fn hand_windows_of(&mut self, id: u32) {
+        if self.states.is_shared(id) {
+            let is_shared = self.flows.hand_windows(&self.states.flows(id), &mut self.states);
+            self.states.set_shared(id, is_shared);
+        }
     }
 
     /// All states, with their counters up to date.

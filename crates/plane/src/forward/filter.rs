@@ -201,6 +201,7 @@ impl BurstFilter {
             mark_rejected(state, packets);
         }
         self.learn(state, view, time);
+        self.worker.hand_windows();
     }
 
     /// Learns the flows of the packets that leave.

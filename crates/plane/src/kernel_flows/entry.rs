@@ -52,6 +52,27 @@ impl PortDevice {
     }
 }
 
+/// The windows with which segments of a flow are compared, and which of their ends these come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WindowsOfFlow {
+    pub record: u32,
+    pub end: u16,
+}
+
+impl WindowsOfFlow {
+    /// Those of an entry with these words, if it has any.
+    pub fn of(word: impl Fn(usize) -> u64) -> Option<WindowsOfFlow> {
+        let [_, _, end @ .., a, b, c, d] = word(WORKER).to_ne_bytes();
+        let record = u32::from_ne_bytes([a, b, c, d]);
+        (record != 0).then_some(WindowsOfFlow { record, end: u16::from_ne_bytes(end) })
+    }
+
+    /// Those of the same connection for segments that come from its other end.
+    pub fn answering(self) -> WindowsOfFlow {
+        WindowsOfFlow { end: self.end ^ 1, ..self }
+    }
+}
+
 /// The interfaces of a flow, as far as they are needed to count frames.
 pub(super) struct FlowEnds {
     /// Ingress and egress.
@@ -85,7 +106,7 @@ pub(super) struct FlowPath<'v> {
 
 impl FlowPath<'_> {
     /// The words of an entry of the worker with this number, without generation and times.
-    pub fn words(&self, worker: u16) -> EntryWords {
+    pub fn words(&self, worker: u16, windows: Option<WindowsOfFlow>) -> EntryWords {
         let FlowPath { flow, ingress, egress, adjacency, devices: [from, to] } = self;
         let mut words = [0; ENTRY];
         words[ADDRESSES..ENDS].copy_from_slice(&flow.addresses.map(native_pair));
@@ -99,7 +120,10 @@ impl FlowPath<'_> {
         words[DEVICE] = word_of(macs[2], to.index.to_ne_bytes());
         let mtu = mtu(egress, flow.family);
         words[LINK] = side_by_side([mtu, adjacency.vlan, flow.interface, adjacency.interface]);
-        words[WORKER] = worker.into();
+        let WindowsOfFlow { record, end } = windows.unwrap_or(WindowsOfFlow { record: 0, end: 0 });
+        let [a, b, c, d] = record.to_ne_bytes();
+        let record = [[a, b], [c, d]].map(u16::from_ne_bytes);
+        words[WORKER] = side_by_side([worker, end, record[0], record[1]]);
         EntryWords(words)
     }
 }

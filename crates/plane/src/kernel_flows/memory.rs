@@ -1,11 +1,12 @@
-//! The memory that workers, the router's thread and programs in the kernel share: `struct flow`, `struct bucket` and
-//! `struct flow_head` in known_flow.h.
+//! The memory that workers, the router's thread and programs in the kernel share: `struct flow`, `struct bucket`,
+//! `struct flow_windows` and `struct flow_head` in known_flow.h.
 
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::entry::{ENTRY, EntryWords};
+use super::windows::{SharedWindows, WINDOWS};
 use crate::filter_time::NANOS_PER_MILLISECOND;
 
 /// Entries at most: their indices have 16 bits, and 0 is none.
@@ -50,12 +51,18 @@ impl FlowWords for Box<[AtomicU64]> {
     }
 }
 
-/// One of the three parts of the memory.
+/// One of the parts of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
     Head,
     Buckets,
     Entries,
+    Windows,
+}
+
+impl Region {
+    /// All parts.
+    pub const ALL: [Region; 4] = [Region::Head, Region::Buckets, Region::Entries, Region::Windows];
 }
 
 /// How large the parts are.
@@ -82,7 +89,7 @@ impl FlowRegions {
         match region {
             Region::Head => self.workers.into(),
             Region::Buckets => u32::from(self.flows).next_power_of_two(),
-            Region::Entries => u32::from(self.flows) + 1,
+            Region::Entries | Region::Windows => u32::from(self.flows) + 1,
         }
     }
 
@@ -92,6 +99,7 @@ impl FlowRegions {
             Region::Head => HEAD,
             Region::Buckets => BUCKET,
             Region::Entries => ENTRY,
+            Region::Windows => WINDOWS,
         };
         self.values(region) as usize * each
     }
@@ -103,6 +111,7 @@ pub struct FlowMemory {
     head: Box<dyn FlowWords>,
     buckets: Box<dyn FlowWords>,
     entries: Box<dyn FlowWords>,
+    windows: Box<dyn FlowWords>,
     regions: FlowRegions,
     keys: [u64; 2],
 }
@@ -121,6 +130,7 @@ impl FlowMemory {
             head: part(Region::Head)?,
             buckets: part(Region::Buckets)?,
             entries: part(Region::Entries)?,
+            windows: part(Region::Windows)?,
             regions,
             keys,
         })
@@ -238,6 +248,11 @@ impl FlowMemory {
     /// The bytes of an entry's frames after their packets, of those that the tally has counted.
     pub(super) fn take_padding(&self, index: u32) -> u64 {
         self.entry(index)[PADDING].swap(0, Ordering::Relaxed)
+    }
+
+    /// The windows of a connection.
+    pub(super) fn windows(&self, record: u32) -> SharedWindows<'_> {
+        SharedWindows(&self.windows.words().as_chunks().0[record as usize])
     }
 
     /// A word of an entry that does not change.

@@ -31,6 +31,7 @@ mod grace_thread;
 mod memory;
 mod sharing;
 mod traffic;
+mod windows;
 mod worker_flows;
 
 #[cfg(all(feature = "bpf", target_os = "linux"))]

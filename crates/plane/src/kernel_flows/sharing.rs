@@ -4,15 +4,20 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use fullview_filter::address::Family;
-use fullview_filter::ruleset::{RuleSet, flow_lifetime, follow_offloaded, needs_no_windows, recall_flow};
+use fullview_filter::ruleset::{
+    RuleSet, comparison, flow_lifetime, follow_offloaded, recall_flow, share_windows,
+};
 use fullview_filter::state::FilterWorker;
-use fullview_filter::state::flow::{FamilyFlows, FlowOffload, FlowWords, Inet6Addresses, InetAddresses};
+use fullview_filter::state::flow::{
+    Comparison, FamilyFlows, FlowOffload, FlowWindows, FlowWords, Inet6Addresses, InetAddresses,
+};
 use fullview_table::NextHop;
 
-use super::entry::{FlowPath, PortDevice};
+use super::entry::{FlowPath, PortDevice, WindowsOfFlow};
 use super::grace::GracePeriods;
 use super::memory::FlowMemory;
 use super::traffic::MOST_INTERFACES;
+use super::windows::WindowRecords;
 use super::worker_flows::WorkerFlows;
 use crate::adjacency::AdjacencyKind;
 use crate::counters::Counters;
@@ -49,6 +54,7 @@ pub struct FlowSharing {
     flows: Box<[Option<SharedFlow>]>,
     first: u32,
     free: Vec<u32>,
+    records: WindowRecords,
     /// Entries that programs may still have, with the number of the question for a barrier.
     ended: VecDeque<(u64, u32)>,
     /// By port.
@@ -93,6 +99,7 @@ impl FlowSharing {
             flows: vec![None; entries.len()].into(),
             first: entries.start,
             ended: VecDeque::with_capacity(entries.len()),
+            records: WindowRecords::new(entries.clone()),
             free: entries.rev().collect(),
             devices: Vec::new(),
             generation: 0,
@@ -136,13 +143,21 @@ impl FlowSharing {
         let times = (now, lifetime - MARGIN);
         match A::cache(worker.flows_mut().0).offloaded(place) {
             Some(index) => self.renew(index, times),
-            // The program does not move windows.
-            None if needs_no_windows::<A>(worker, place) => self.add::<A>(known, worker, times),
-            None => {}
+            None => match comparison::<A>(worker, place) {
+                Comparison::Nothing => self.add::<A>(known, worker, times, None),
+                Comparison::Windows(windows) => self.add::<A>(known, worker, times, Some(windows)),
+                Comparison::States => {}
+            },
         }
     }
 
-    fn add<A: FamilyFlows>(&mut self, known: KnownFlow<'_>, worker: &mut FilterWorker, times: (u64, u64)) {
+    fn add<A: FamilyFlows>(
+        &mut self,
+        known: KnownFlow<'_>,
+        worker: &mut FilterWorker,
+        times: (u64, u64),
+        windows: Option<FlowWindows>,
+    ) {
         let cache = A::cache(worker.flows_mut().0);
         // The program does not translate.
         if cache.translation(known.place).is_some() {
@@ -150,20 +165,56 @@ impl FlowSharing {
         }
         let ((_, next_hop), flow) = (cache.route(known.place), cache.flow(known.place).words());
         let Some(path) = self.path(known.view, flow, NextHop(next_hop)) else { return };
-        let words = path.words(self.own.worker);
-        let hash = words.hash(self.own.memory.keys());
+        let hash = path.words(self.own.worker, None).hash(self.own.memory.keys());
         let Some(slot) = self.vacate(hash) else { return };
-        let Some(index) = self.free.pop() else { return };
-        self.own.memory.fill(index, &words);
+        let Some((index, windows)) = self.take_free(cache.answering(known.place), windows) else { return };
+        self.own.memory.fill(index, &path.words(self.own.worker, windows));
         self.renew(index, times);
         if !self.own.memory.set_slot(hash, slot, index) {
             // No program can find the entry.
-            self.free.push(index);
+            self.give_back(index);
             return;
         }
         let shared = SharedFlow { family: A::FAMILY, place: known.place as u32, hash };
         self.flows[(index - self.first) as usize] = Some(shared);
         cache.set_offloaded(known.place, index);
+        if windows.is_some() {
+            share_windows::<A>(worker, known.place);
+        }
+    }
+
+    /// A free entry, and the windows that it gets.
+    fn take_free(
+        &mut self,
+        answering: Option<u32>,
+        windows: Option<FlowWindows>,
+    ) -> Option<(u32, Option<WindowsOfFlow>)> {
+        let index = self.free.pop()?;
+        let Some(windows) = windows else { return Some((index, None)) };
+        let of = self.record(answering, &windows);
+        if of.is_none() {
+            self.free.push(index);
+        }
+        of.map(|of| (index, Some(of)))
+    }
+
+    /// The windows of a connection whose other direction may be forwarded by this entry.
+    fn record(&mut self, answering: Option<u32>, windows: &FlowWindows) -> Option<WindowsOfFlow> {
+        if let Some(of) = answering.and_then(|index| self.own.windows(index)) {
+            let own = of.answering();
+            self.records.add_user(own.record);
+            return Some(own);
+        }
+        let own = WindowsOfFlow { record: self.records.take()?, end: 0 };
+        self.own.memory.windows(own.record).fill(own.end, windows);
+        Some(own)
+    }
+
+    /// Frees an entry that no program has, and its windows if the other direction has none.
+    fn give_back(&mut self, index: u32) {
+        let windows = self.own.windows(index);
+        windows.into_iter().for_each(|of| self.records.release(of.record));
+        self.free.push(index);
     }
 
     fn renew(&self, index: u32, times: (u64, u64)) {
@@ -259,7 +310,7 @@ impl FlowSharing {
     fn free_granted(&mut self) {
         let granted = self.grace.granted();
         while let Some((_, index)) = self.ended.pop_front_if(|(asked, _)| *asked <= granted) {
-            self.free.push(index);
+            self.give_back(index);
         }
     }
 

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fullview_filter::state::flow::{FlowOffload, OffloadedPackets};
+use fullview_filter::state::flow::{FlowOffload, FlowWindows, OffloadedPackets};
 
-use super::entry::FlowEnds;
+use super::entry::{FlowEnds, WindowsOfFlow};
 use super::memory::{FORWARDS, FlowMemory, PACKETS_SHIFT};
 use super::traffic::FlowTraffic;
 use crate::filter_time::step_of;
@@ -44,7 +44,14 @@ impl WorkerFlows {
             self.traffic.count(&ends, packets, bytes + padding);
         }
         let last = step_of(self.memory.last(index)) as u32;
-        OffloadedPackets { packets: packets as u32, bytes, last }
+        // The program moves the windows before it counts a segment.
+        let windows = self.windows(index).map(|of| self.memory.windows(of.record).read(of.end));
+        OffloadedPackets { packets: packets as u32, bytes, last, windows }
+    }
+
+    /// The windows of an entry.
+    pub fn windows(&self, index: u32) -> Option<WindowsOfFlow> {
+        WindowsOfFlow::of(|word| self.memory.word(index, word))
     }
 }
 
@@ -56,6 +63,11 @@ impl FlowOffload for WorkerFlows {
 
     fn end(&self, entry: u32) -> OffloadedPackets {
         self.account(entry, self.memory.tally(entry).swap(0, Ordering::AcqRel))
+    }
+
+    fn raise(&self, entry: u32, windows: &FlowWindows) {
+        let of = self.windows(entry);
+        of.into_iter().for_each(|of| self.memory.windows(of.record).raise(of.end, windows));
     }
 
     fn end_all(&self) {

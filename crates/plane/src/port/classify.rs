@@ -456,11 +456,12 @@ fn map_of(region: Region) -> &'static str {
         Region::Head => "flow_head",
         Region::Buckets => "flow_buckets",
         Region::Entries => "flows",
+        Region::Windows => "flow_windows",
     }
 }
 
 fn make_room(loader: &mut EbpfLoader<'_>, flows: FlowRegions) {
-    for region in [Region::Head, Region::Buckets, Region::Entries] {
+    for region in Region::ALL {
         loader.map_max_entries(map_of(region), flows.values(region));
     }
 }

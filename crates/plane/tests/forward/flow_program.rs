@@ -29,6 +29,7 @@ pub struct Program {
     head: SharedWords,
     buckets: SharedWords,
     entries: SharedWords,
+    windows: SharedWords,
     pub memory: Arc<FlowMemory>,
     pub grace: Arc<GracePeriods>,
     pub packets: u64,
@@ -41,6 +42,16 @@ struct Shown {
     is_inet6: bool,
     bytes: u64,
     padding: u64,
+    segment: Segment,
+}
+
+/// What a segment of TCP shows.
+#[derive(Default)]
+struct Segment {
+    sequence: u32,
+    acknowledged: u32,
+    window: u32,
+    payload: u32,
 }
 
 impl Program {
@@ -48,12 +59,13 @@ impl Program {
     pub fn new<'f>(flows: u16, filters: impl ExactSizeIterator<Item = &'f mut BurstFilter>) -> Program {
         let regions = FlowRegions::new(flows, filters.len() as u16);
         let part = |region| SharedWords((0..regions.words(region)).map(|_| AtomicU64::new(0)).collect());
-        let [head, buckets, entries] = [Region::Head, Region::Buckets, Region::Entries].map(part);
+        let [head, buckets, entries, windows] = Region::ALL.map(part);
         let memory = FlowMemory::new::<()>(regions, KEYS, |region| {
             let words = match region {
                 Region::Head => &head,
                 Region::Buckets => &buckets,
                 Region::Entries => &entries,
+                Region::Windows => &windows,
             };
             Ok(Box::new(words.clone()))
         });
@@ -63,7 +75,7 @@ impl Program {
             filter.share_flows(FlowSharing::new(Arc::clone(&memory), Arc::clone(&grace), worker));
             filter.set_devices((1..4).map(device).collect());
         }
-        Program { head, buckets, entries, memory, grace, packets: 0 }
+        Program { head, buckets, entries, windows, memory, grace, packets: 0 }
     }
 
     /// The port that a frame leaves by, and what becomes of it, if the program forwards it at this time.
@@ -78,7 +90,8 @@ impl Program {
         let shown = Shown::of(&plain, ingress)?;
         let entry = self.find(&shown, &plain)?;
         let word = |at: usize| entry[at].load(Relaxed);
-        let of_worker = word(15) as usize * 8;
+        let [worker, end, record] = [word(15) & 0xffff, word(15) >> 16 & 1, word(15) >> 32];
+        let of_worker = worker as usize * 8;
         let places = [0, 1, of_worker + 2, of_worker + 3];
         let [generation, control, worker, ended] = places.map(|at| self.head.0[at].load(Relaxed));
         let holds = word(8) == generation + ended
@@ -88,6 +101,10 @@ impl Program {
         let [mtu, to_vlan] =
             [0, 2].map(|at| u16::from_ne_bytes([link(word(14))[at], link(word(14))[at + 1]]));
         if !holds || shown.bytes > u64::from(mtu) {
+            return None;
+        }
+        let windows = &self.windows.0[record as usize * 8..][..8];
+        if record != 0 && !follow_windows(windows, end as usize, &shown.segment) {
             return None;
         }
         if entry[0].fetch_add(ONE_PACKET + shown.bytes, Relaxed) & FORWARDS == 0 {
@@ -149,11 +166,22 @@ impl Shown {
         if !(protocol == 17 || protocol == 6 && is_segment()) {
             return None;
         }
+        let mut segment = Segment::default();
+        if protocol == 6 {
+            let number = |at: usize| u32::from_be_bytes(*transport[at..].first_chunk().unwrap_or(&[0; 4]));
+            let header = u64::from(transport[12] >> 4) * 4 + if is_inet6 { 40 } else { 20 };
+            segment = Segment {
+                sequence: number(4),
+                acknowledged: number(8),
+                window: number(14) >> 16,
+                payload: (bytes - header) as u32,
+            };
+        }
         let ports = u32::from_le_bytes(*transport.first_chunk()?);
         flow[4] = u64::from(ports) | u64::from(protocol) << 32 | version << 40;
         flow[5] = ingress;
         let padding = room.checked_sub(bytes)?;
-        Some(Shown { flow, is_inet6, bytes, padding })
+        Some(Shown { flow, is_inet6, bytes, padding, segment })
     }
 
     fn hash(&self) -> u64 {
@@ -164,6 +192,34 @@ impl Shown {
             hash ^ hash >> 32
         })
     }
+}
+
+/// Whether a plain segment is valid in an established connection. The comparisons are those of the paper that
+/// `crates/filter/src/state/tcp.rs` names, with 64-bit distances from the end's own position.
+fn follow_windows(windows: &[AtomicU64], end: usize, segment: &Segment) -> bool {
+    const SLACK: i64 = 0xffff + 1500;
+    let word = |at: usize| windows[at].load(Relaxed);
+    let halves = |at: usize| [word(at) as u32, (word(at) >> 32) as u32];
+    let ([sent, others_limit], [others_sent, limit]) = (halves(end), halves(end ^ 1));
+    let distance = |to: u32, from: u32| i64::from(to.wrapping_sub(from) as i32);
+    let (first, last) = match segment.payload {
+        0 => (sent, sent),
+        bytes => (segment.sequence, segment.sequence.wrapping_add(bytes)),
+    };
+    let repeatable = (word(2 + (end ^ 1)) as u32) << word(4 + (end ^ 1));
+    let shift = word(4 + end);
+    let ahead = distance(segment.acknowledged, others_sent);
+    let is_valid = distance(last, limit) <= 0
+        && distance(first, sent.wrapping_sub(repeatable)) >= 0
+        && (-(SLACK << shift)..=SLACK).contains(&ahead);
+    if is_valid {
+        let later = |a: u32, b: u32| if distance(a, b) > 0 { a } else { b };
+        let opened = segment.acknowledged.wrapping_add((segment.window << shift).max(1));
+        let moved = u64::from(later(last, sent)) | u64::from(later(opened, others_limit)) << 32;
+        windows[end].store(moved, Relaxed);
+        windows[2 + end].fetch_max(segment.window.into(), Relaxed);
+    }
+    is_valid
 }
 
 fn rewrite(frame: &mut [u8], is_inet6: bool) {

@@ -542,7 +542,11 @@ fn a_state_of_the_flow_that_expires_in_the_same_burst_counts_no_packet_twice() {
 }
 
 pub fn segment_of(back: bool, flags: u8, seq: u16, ack: u16, len: u8) -> Sent {
-    let kind = Kind::Tcp(Segment { flags, seq, ack, window: 256, len });
+    of_connection(back, Kind::Tcp(Segment { flags, seq, ack, window: 256, len }))
+}
+
+/// A packet of the same flow.
+pub fn of_connection(back: bool, kind: Kind) -> Sent {
     Sent { kind, ..udp(back, false) }
 }
 

@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use crate::flow_program::Program;
 use crate::frames::*;
 use crate::known_flows::{
-    Compared, NOW, Routed, SLOPPY, Sent, Step, burst_of_both_families, connect, exchange, frame, rule_sets,
-    segment_of, step, udp, view,
+    Compared, Kind, NOW, Routed, SLOPPY, Segment, Sent, Step, burst_of_both_families, connect, exchange, frame, of_connection,
+    rule_sets, segment_of, step, udp, view,
 };
 use crate::router::DEVICES;
 
@@ -115,6 +115,38 @@ proptest! {
     }
 }
 
+/// Packets of one connection, and what else may happen to it.
+fn connection_step() -> impl Strategy<Value = Step> {
+    let flags = prop_oneof![20 => Just(0x10_u8), 8 => Just(0x18), 1 => Just(0x50), 1 => Just(0x30), 1 => any::<u8>()];
+    let near = || prop_oneof![4 => 0_u16..80, 4 => 0_u16..600, 1 => any::<u16>()];
+    let window = prop_oneof![3 => Just(256_u16), 2 => 0_u16..1000, 1 => any::<u16>()];
+    let len = prop_oneof![2 => Just(0_u8), 3 => 0_u8..40, 1 => any::<u8>()];
+    let segment = (any::<bool>(), flags, (near(), near()), window, len).prop_map(
+        |(back, flags, (seq, ack), window, len)| (back, Kind::Tcp(Segment { flags, seq, ack, window, len })),
+    );
+    let error = (any::<bool>(), near().prop_map(|seq| Kind::Error { seq }));
+    let packet = prop_oneof![12 => segment, 1 => error].prop_map(|(back, kind)| of_connection(back, kind));
+    prop_oneof![
+        // After each step the counters are compared, which asks for windows too.
+        20 => prop::collection::vec(packet, 1..12).prop_map(Step::Burst),
+        4 => (1_u64..300).prop_map(Step::Pause),
+        1 => prop_oneof![Just(Some(2)), Just(Some(3)), Just(None)].prop_map(Step::Route),
+        1 => (0_u8..4).prop_map(Step::View),
+        1 => prop_oneof![Just(0_usize), Just(1), Just(2), Just(3), Just(5), Just(13)].prop_map(Step::Rules),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn a_shared_connection_has_the_windows_of_its_states(
+        flows in prop_oneof![Just(1_u16), Just(2), Just(1000)],
+        steps in prop::collection::vec(connection_step(), 1..40),
+    ) {
+        compare(0, 200, flows, &[connect(), exchange(3), steps].concat());
+    }
+}
+
 #[test]
 fn a_program_forwards_from_the_third_packet_on() {
     for language in [0, 1] {
@@ -129,8 +161,8 @@ fn a_program_forwards_from_the_third_packet_on() {
 
 /// The numbers are those of `rule_sets`.
 #[test]
-fn a_program_forwards_connections_whose_windows_no_state_compares() {
-    for (language, set, forwarded) in [(0, 0, 0), (0, 12, 18), (1, 0, 18), (0, 8, 19), (1, 6, 19), (0, 14, 0)]
+fn a_program_forwards_established_connections() {
+    for (language, set, forwarded) in [(0, 0, 18), (0, 12, 18), (1, 0, 18), (0, 8, 19), (1, 6, 19), (0, 14, 0)]
     {
         let steps = [vec![Step::Rules(set)], connect(), exchange(10)].concat();
         assert_eq!(compare(language, 100, 100, &steps), forwarded, "{language} {set}");

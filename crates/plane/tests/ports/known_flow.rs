@@ -63,19 +63,21 @@ fn view() -> View {
     for (prefix, hop) in [("198.19.0.0/17", 2), ("198.19.128.0/17", 4), ("198.18.0.0/24", 1)] {
         inet.announce(prefix.parse().unwrap(), NextHop(hop));
     }
-    inet6.announce("2001:db8:2::/48".parse().unwrap(), NextHop(2));
+    for (prefix, hop) in [("2001:db8:2::/48", 2), ("2001:db8:1::/48", 1)] {
+        inet6.announce(prefix.parse().unwrap(), NextHop(hop));
+    }
     let table =
         TableReaders::fixed(Linear.compile(&inet).unwrap().fib(), Linear.compile(&inet6).unwrap().fib());
     let interfaces = vec![on(0, None), on(1, None), on(0, Some(VLAN)), on(1, Some(VLAN))];
     View::new(ViewParts::new(interfaces, adjacencies, table)).unwrap()
 }
 
-fn pass_with_states() -> EnforceableRules {
+/// Rules of pf that pass everything, with states that follow connections so.
+pub fn pass_with_states(tracking: Tracking) -> RuleSet {
     let mut parts = RuleSetParts::new(Language::Pf);
-    // Only connections whose windows are not compared are forwarded by a program.
-    let state = StateOptions { tracking: Tracking::Sloppy, ..StateOptions::default() };
+    let state = StateOptions { tracking, ..StateOptions::default() };
     parts.rules = vec![CompiledRule { state: Some(state), ..CompiledRule::new(RuleAction::Pass) }];
-    EnforceableRules::new(RuleSet::new(parts).unwrap()).unwrap()
+    RuleSet::new(parts).unwrap()
 }
 
 /// Opens both ports where the classifier's programs run.
@@ -96,7 +98,7 @@ fn open_ports(program: PortProgram, classifier: &mut Classifier, umem: &Umem) ->
 }
 
 impl Router {
-    fn new(program: PortProgram, umem: &Umem) -> Router {
+    fn new(program: PortProgram, tracking: Tracking, umem: &Umem) -> Router {
         let mut classifier = Classifier::load_for_filter(Some(FlowRegions::new(16, 1))).unwrap();
         let grace = GraceThread::start().unwrap();
         let memory = Arc::new(classifier.flow_memory().unwrap().unwrap());
@@ -111,7 +113,8 @@ impl Router {
         let places = places.map(|(interface, vlan)| (IngressKey { interface, vlan }, station));
         classifier.set_ingress(&places.collect::<HashMap<_, _>>()).unwrap();
         let ports = open_ports(program, &mut classifier, umem);
-        let mut filter = BurstFilter::new(&pass_with_states(), WorkerLimits::default(), 1);
+        let rules = EnforceableRules::new(pass_with_states(tracking)).unwrap();
+        let mut filter = BurstFilter::new(&rules, WorkerLimits::default(), 1);
         filter.share_flows(FlowSharing::new(Arc::clone(&memory), grace.periods(), 0));
         let device =
             |link: &Link| PortDevice { index: link.index(), program: Some(program), takes_frames: true };
@@ -149,7 +152,7 @@ impl Router {
     }
 }
 
-fn edit(mut frame: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
+pub fn edit(mut frame: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
     frame[at..][..bytes.len()].copy_from_slice(bytes);
     frame
 }
@@ -165,10 +168,10 @@ fn padded(mut frame: Vec<u8>, len: usize) -> Vec<u8> {
 }
 
 const FIN: u8 = 0x01;
-const SYN: u8 = 0x02;
+pub const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
-const PUSH: u8 = 0x08;
-const ACK: u8 = 0x10;
+pub const PUSH: u8 = 0x08;
+pub const ACK: u8 = 0x10;
 const URG: u8 = 0x20;
 const ECE: u8 = 0x40;
 
@@ -239,7 +242,7 @@ fn special() -> Vec<Vec<u8>> {
 }
 
 /// The router between a source and a sink.
-struct FlowLab {
+pub struct FlowLab {
     router: Router,
     source: PacketPort<'static>,
     sink: PacketPort<'static>,
@@ -248,14 +251,14 @@ struct FlowLab {
 }
 
 impl FlowLab {
-    fn new(program: PortProgram) -> FlowLab {
+    pub fn new(program: PortProgram, tracking: Tracking) -> FlowLab {
         routing_kernel();
         for end in ["in", "source"] {
             ip(&format!("link set dev {end} mtu 1600"));
         }
-        accept_redirected_frames("sink");
+        ["source", "sink"].into_iter().for_each(accept_redirected_frames);
         let (umem, packets) = Umem::new(SLOTS);
-        let (router, pool) = (Router::new(program, &umem), Pool::of(packets));
+        let (router, pool) = (Router::new(program, tracking, &umem), Pool::of(packets));
         let mut lab = FlowLab { router, source: open("source"), sink: open("sink"), pool, _umem: umem };
         // Ports have slots before the first frame comes.
         lab.router.round(&mut lab.pool);
@@ -264,8 +267,15 @@ impl FlowLab {
 
     /// What arrives of a frame, and how many frames the classifier forwarded.
     fn carry(&mut self, frame: &[u8]) -> (Vec<Vec<u8>>, u64) {
+        self.carry_from(false, frame)
+    }
+
+    /// The same for a frame of the sink.
+    pub fn carry_from(&mut self, is_from_sink: bool, frame: &[u8]) -> (Vec<Vec<u8>>, u64) {
         let before = self.router.counts();
-        put(&mut self.source, &mut self.pool, &[frame.to_vec()]);
+        let FlowLab { source, sink, pool, .. } = self;
+        let sender = if is_from_sink { &mut *sink } else { &mut *source };
+        put(sender, pool, &[frame.to_vec()]);
         let of =
             |class: &str, counts: &[u64]| counts[CLASSES.iter().position(|name| *name == class).unwrap()];
         let mut after = before;
@@ -281,7 +291,8 @@ impl FlowLab {
         let mut frames = Vec::new();
         for _ in 0..ROUNDS {
             self.router.round(&mut self.pool);
-            frames = arrived(&mut self.sink, &mut self.pool);
+            let FlowLab { source, sink, pool, .. } = self;
+            frames = arrived(if is_from_sink { source } else { sink }, pool);
             if !frames.is_empty() || known + forwarded == 0 {
                 break;
             }
@@ -292,7 +303,7 @@ impl FlowLab {
 
 fn forwards_frames_as_the_worker(program: PortProgram) {
     in_namespace(|| {
-        let mut lab = FlowLab::new(program);
+        let mut lab = FlowLab::new(program, Tracking::Sloppy);
         for frame in plain() {
             (0..2).for_each(|_| assert_eq!(lab.carry(&frame).0.len(), 1, "{frame:02x?}"));
             lab.router.forwarder.take_back_flows();
@@ -331,7 +342,7 @@ fn frames_of_known_flows_leave_the_driver_as_the_worker_sends_them() {
 fn frames_of_known_flows_do_not_leave_by_a_failed_link() {
     for program in [PortProgram::Tc, PortProgram::Xdp] {
         in_namespace(|| {
-            let mut lab = FlowLab::new(program);
+            let mut lab = FlowLab::new(program, Tracking::Sloppy);
             let out = Link::named("out").unwrap().index();
             let links = NotedLinks::shared(lab.router.classifier.link_words().unwrap());
             links.begin(lab.router.classifier.note_failed_links().unwrap());

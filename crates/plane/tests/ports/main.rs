@@ -10,6 +10,8 @@ mod conformance;
 mod killed;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod known_flow;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod known_windows;
 #[cfg(target_os = "linux")]
 mod memif;
 #[cfg(target_os = "linux")]

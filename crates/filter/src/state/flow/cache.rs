@@ -5,7 +5,7 @@
 use super::addresses::{FlowAddresses, WireFlow};
 use super::entry::{CachedFlow, FlowMark, FlowSum, NEVER};
 use super::finder::{FlowFinder, FlowHash, HashOne, SoughtEntry};
-use super::offload::{FlowAccounts, NOT_OFFLOADED, OffloadedPackets};
+use super::offload::{Comparison, FlowAccounts, NOT_OFFLOADED, OffloadedPackets};
 use super::simd::FlowIsa;
 use super::translations::{FlowTranslation, FlowTranslations};
 use crate::memory::LargeArray;
@@ -368,7 +368,7 @@ impl<A: FlowAddresses> FlowCache<A> {
 
     /// Counts packets that were forwarded elsewhere.
     fn credit(&mut self, place: usize, taken: OffloadedPackets, accounts: &mut FlowAccounts<'_>) {
-        let OffloadedPackets { packets, bytes, last } = taken;
+        let OffloadedPackets { packets, bytes, last, windows } = taken;
         let basis = &mut self.bases[place];
         if last.wrapping_sub(basis.last) as i32 > 0 {
             basis.last = last;
@@ -376,10 +376,37 @@ impl<A: FlowAddresses> FlowCache<A> {
         if packets > 0 {
             accounts.rules.add(self.entries[place].mark.rules(), packets.into(), bytes);
         }
-        for id in self.states(place) {
-            accounts.states.count(id, packets, bytes);
-            accounts.states.advance_last(id, last);
+        for hit in self.hits(place).into_iter().flatten() {
+            accounts.states.count(hit.id, packets, bytes);
+            accounts.states.advance_last(hit.id, last);
+            windows.iter().for_each(|windows| accounts.states.raise_windows(hit, windows));
         }
+    }
+
+    /// Moves the windows of the entries that forward packets of a flow elsewhere to those of its states. If these differ from
+    /// each other, takes the flow back. Says whether there are such entries.
+    pub(super) fn hand_windows(&mut self, flow: &WireFlow<A>, accounts: &mut FlowAccounts<'_>) -> bool {
+        let mut is_offloaded = false;
+        self.each_of(flow, |cache, place| {
+            let Some(entry) = cache.offloaded(place) else { return };
+            match accounts.states.comparison(cache.hits(place)) {
+                Comparison::Windows(windows) => accounts.raise(entry, &windows),
+                _ => return cache.recall(place, accounts),
+            }
+            is_offloaded = true;
+        });
+        is_offloaded
+    }
+
+    /// The entry that forwards the packets of the opposite direction elsewhere, if the same states decide about these.
+    pub fn answering(&self, place: usize) -> Option<u32> {
+        let flow = WireFlow::of(&self.flow(place).key().reversed(), 0)?;
+        let ids = |place| self.hits(place).map(|hit| hit.map(|hit| hit.id));
+        let [first, second] = ids(place);
+        let is_it = |place: &usize| {
+            self.entries[*place].flow.is_same_flow(&flow) && ids(*place) == [second, first]
+        };
+        self.places(self.hash(&flow)).into_iter().find(is_it).and_then(|place| self.offloaded(place))
     }
 
     /// As [`Self::settle`] for all entries.

@@ -237,6 +237,24 @@ impl FlowCaches {
         }
     }
 
+    /// Moves the windows with which segments of a state's flows are compared elsewhere to those of the states. Says whether any
+    /// are.
+    pub(crate) fn hand_windows(&mut self, flows: &[FlowKey; 2], states: &mut StateTable) -> bool {
+        let (inet, inet6, mut accounts) = self.parts(states);
+        let mut is_shared = false;
+        for key in flows {
+            match key.source.family() {
+                Family::Inet => on_flow(inet, key, |cache, flow| {
+                    is_shared |= cache.hand_windows(flow, &mut accounts);
+                }),
+                Family::Inet6 => on_flow(inet6, key, |cache, flow| {
+                    is_shared |= cache.hand_windows(flow, &mut accounts);
+                }),
+            }
+        }
+        is_shared
+    }
+
     /// Whether a state of the flow with this hash began, ended or changed in this burst.
     fn has_changed(&self, hash: u64) -> bool {
         let (word, bit) = changed_bit(hash);

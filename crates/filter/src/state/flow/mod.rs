@@ -11,7 +11,8 @@
 //! that has other flags, meets the rules.
 //!
 //! Packets of such a flow may be forwarded elsewhere, before the worker sees them ([`FlowOffload`]). The entry stays: it says
-//! which states and rules those packets count for, and what ends it ends that too.
+//! which states and rules those packets count for, and what ends it ends that too. If its segments are compared with windows there,
+//! both move the windows of the connection: before a state judges a segment it asks where they are, and after the burst it says so.
 
 mod addresses;
 mod cache;
@@ -27,13 +28,14 @@ mod trace;
 mod translations;
 
 pub use addresses::{FlowAddresses, FlowMarks, FlowWords, Inet6Addresses, InetAddresses, WireFlow};
+pub(crate) use cache::FlowStates;
 pub use cache::{FlowCache, FlowTime};
 pub use caches::{FamilyFlows, FlowCaches, FlowRoute};
 pub use ends::{EndParts, WireEnds};
 pub use entry::FlowSum;
 pub use finder::{FlowFinder, FlowHash, SoughtEntry, SoughtFlow};
 pub use ip_start::{IpStart, is_plain_inet, is_plain_inet6};
-pub use offload::{FlowOffload, OffloadedPackets};
+pub use offload::{Comparison, FlowOffload, FlowWindows, OffloadedPackets, WindowEnd};
 pub use simd::{FlowIsa, FlowLoop, WireHasher};
 pub use trace::PassTrace;
 pub use translations::FlowTranslation;

@@ -13,6 +13,38 @@ pub struct OffloadedPackets {
     pub bytes: u64,
     /// The lower 32 bits of the time of the last one of the entry, in milliseconds, also if there is none since the last call.
     pub last: u32,
+    /// Where they have moved the windows of their connection, if they are compared with these.
+    pub windows: Option<FlowWindows>,
+}
+
+/// What the segments of an established connection are compared with and move: first the end that those of a flow come from, and
+/// then the other one. Numbers of sequence only move forward, and windows only grow, so that two sets of windows are merged by
+/// what is later and larger in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowWindows(pub [WindowEnd; 2]);
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowEnd {
+    /// The sequence number after the last byte that it has sent.
+    pub sent: u32,
+    /// The end of the window that the other end has opened for it.
+    pub limit: u32,
+    /// The largest window that it has offered, before scaling.
+    pub window: u16,
+    /// The shift of its windows.
+    pub shift: u8,
+}
+
+/// What has to be compared of the packets of a flow before they are forwarded elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// Nothing but what the flow is known by.
+    Nothing,
+    /// Each segment with these windows, which it moves.
+    Windows(FlowWindows),
+    /// What only the states know.
+    States,
 }
 
 /// Forwards packets of known flows before they reach the worker, and counts them. Each packet is returned once, by
@@ -23,6 +55,9 @@ pub trait FlowOffload: Debug + Send + Sync {
 
     /// Ends an entry. Takes what was counted until then.
     fn end(&self, entry: u32) -> OffloadedPackets;
+
+    /// Moves the windows of an entry forward to where these are.
+    fn raise(&self, entry: u32, windows: &FlowWindows);
 
     /// Lets no packet pass by any present entry. Each of them is ended afterwards.
     fn end_all(&self);
@@ -47,6 +82,11 @@ impl FlowAccounts<'_> {
     /// Ends an entry, and returns what was forwarded by it since the last call.
     pub fn end(&self, entry: u32) -> Option<OffloadedPackets> {
         self.offloaded(entry).map(|offload| offload.end(entry))
+    }
+
+    /// Moves the windows of an entry forward.
+    pub fn raise(&self, entry: u32, windows: &FlowWindows) {
+        self.offloaded(entry).into_iter().for_each(|offload| offload.raise(entry, windows));
     }
 
     fn offloaded(&self, entry: u32) -> Option<&dyn FlowOffload> {
