@@ -400,6 +400,8 @@ pub struct VethSettings {
     pub engine: Option<String>,
     /// Further arguments of `fullview forward`.
     pub options: Option<Vec<String>>,
+    /// Lines for the shell, which run in the router's namespace before it forwards.
+    pub start: Option<Vec<String>>,
 }
 
 impl VethSettings {
@@ -494,7 +496,7 @@ lay_over!(TrafficSettings {
     model, flows, size, exponent, source, destination, source6, destination6
 } { client });
 lay_over!(ClientSettings { load, connections, bytes, offloads } {});
-lay_over!(VethSettings { engine, options } {});
+lay_over!(VethSettings { engine, options, start } {});
 lay_over!(DutSettings { device, options, start, redirects, generator } {});
 lay_over!(LoadSettings { pps, shape, burst, packets, check_one_in, through, prefetch, ports, peer } {});
 lay_over!(LookupSettings { arm, batch, keys, peer } {});

@@ -308,17 +308,13 @@ static __always_inline bool is_in_windows(const struct shown *shown, __u64 own, 
 	       -ahead <= (__s64)ACK_SLACK << shift;
 }
 
-/* Moves both halves of a word forward. Fails if others do so again and again. */
-static __always_inline bool move(__u64 *word, __u32 sent, __u32 limit)
+/* Where a valid segment has moved its end's word. */
+static __always_inline __u64 moved_by(const struct shown *shown, __u64 own, __u64 shift)
 {
-	for (int tries = 0; tries < MOST_TRIES; tries++) {
-		__u64 old = *(volatile __u64 *)word;
-		__u64 next = later_of(old, sent) | (__u64)later_of(old >> 32, limit) << 32;
+	__u32 sent = own, opened = shown->window << shift;
+	__u32 end = shown->payload ? shown->sequence + shown->payload : sent;
 
-		if (next == old || __sync_val_compare_and_swap(word, old, next) == old)
-			return true;
-	}
-	return false;
+	return later_of(sent, end) | (__u64)later_of(own >> 32, shown->acknowledged + (opened ? opened : 1)) << 32;
 }
 
 static __always_inline bool widen(__u64 *word, __u64 window)
@@ -332,25 +328,31 @@ static __always_inline bool widen(__u64 *word, __u64 window)
 	return false;
 }
 
-/* Compares a segment with the windows of its connection, and moves them if it is valid. The worker decides about all others. */
+/* Compares a segment with the windows of its connection, and moves them if it is valid. The worker decides about all others. What
+ * it was compared with is still there when it moves its end's word, or it is compared again. */
 static __always_inline bool follow_windows(const struct flow *flow, const struct shown *shown)
 {
-	__u32 index = flow->windows, own = flow->end & 1, other = own ^ 1, opened;
+	__u32 index = flow->windows, end = flow->end & 1, other = end ^ 1;
 	struct flow_windows *windows = bpf_map_lookup_elem(&flow_windows, &index);
-	__u64 shift, own_word, others_word;
+	__u64 shift, others_shift;
 
 	if (!windows)
 		return false;
-	shift = windows->shift[own] & HIGHEST_SHIFT;
-	own_word = *(volatile __u64 *)&windows->moved[own];
-	others_word = *(volatile __u64 *)&windows->moved[other];
-	if (!is_in_windows(shown, own_word, others_word, windows->window[other] << (windows->shift[other] & HIGHEST_SHIFT),
-			   shift))
-		return false;
-	opened = shown->window << shift;
-	return widen(&windows->window[own], shown->window) &&
-	       move(&windows->moved[own], shown->payload ? shown->sequence + shown->payload : (__u32)own_word,
-		    shown->acknowledged + (opened ? opened : 1));
+	shift = windows->shift[end] & HIGHEST_SHIFT;
+	others_shift = windows->shift[other] & HIGHEST_SHIFT;
+	for (int tries = 0; tries < MOST_TRIES; tries++) {
+		__u64 own = *(volatile __u64 *)&windows->moved[end];
+		__u64 others = *(volatile __u64 *)&windows->moved[other];
+		__u64 repeatable = *(volatile __u64 *)&windows->window[other] << others_shift;
+		__u64 next;
+
+		if (!is_in_windows(shown, own, others, repeatable, shift))
+			return false;
+		next = moved_by(shown, own, shift);
+		if (next == own || __sync_val_compare_and_swap(&windows->moved[end], own, next) == own)
+			return widen(&windows->window[end], shown->window);
+	}
+	return false;
 }
 
 /* Whether a packet of a flow is forwarded: then it is counted. Windows move before: a segment that is not counted after all goes to

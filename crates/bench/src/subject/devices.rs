@@ -52,6 +52,9 @@ pub fn check(settings: &Settings) -> Result<(), BenchError> {
     require(!kernel || options.is_none(), || {
         "testbed.options are arguments of `fullview forward`: leave them out with device = \"kernel\"".into()
     })?;
+    require(!kernel || settings.filter.language.is_none(), || {
+        "filter is for a router of this program: leave it out with device = \"kernel\"".into()
+    })?;
     Ok(require(kernel || *redirects != Some(true), || {
         "testbed.redirects is a setting of the kernel: set device = \"kernel\"".into()
     })?)

@@ -8,10 +8,11 @@ use crate::error::BenchError;
 use crate::settings::{Kind, Settings};
 
 /// Settings of some kinds only, by their path below `[subject]` or `set`.
-const OF_SOME_KINDS: [(&[&str], &[Kind]); 11] = [
+const OF_SOME_KINDS: [(&[&str], &[Kind]); 12] = [
     (&["table"], WITH_ROUTES),
     (&["router"], WITH_ALGORITHMS),
     (&["load"], &[Kind::Forward]),
+    (&["filter"], &[Kind::Forward, Kind::Veth, Kind::Testbed]),
     (&["traffic", "size"], &[Kind::Forward]),
     (&["traffic", "client"], &[Kind::Veth]),
     (&["streams"], WITH_STREAMS),

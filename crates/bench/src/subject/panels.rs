@@ -60,7 +60,7 @@ pub fn panel<A: BenchFamily>(
         Kind::Lookup => lookup_panel::<A>(bench, streams, seed, work),
         Kind::Updates => updates_panel::<A>(bench, streams, seed, work),
         Kind::Kernel => bench.kernel.panel::<A>(&mut bench.inputs, streams, seed, work),
-        Kind::Veth => bench.veth.panel(streams, work),
+        Kind::Veth => bench.veth.panel(streams, seed, work),
         Kind::Testbed => bench.devices.panel::<A>(&mut bench.inputs, streams, seed, work),
     }
 }

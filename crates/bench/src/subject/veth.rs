@@ -11,9 +11,11 @@ use super::family_stream::FamilyStream;
 use super::limits;
 use crate::error::{BenchError, require};
 use crate::settings::{Settings, VethSettings};
+use crate::testbed::{OwnerFolder, TestbedError};
 use crate::veth::{
     ClientLoad, ClientTurn, Clients, RouterProcess, RouterProgram, VethBed, VethError, programs_of,
 };
+use crate::workload::filter::write_rules;
 
 /// The kernel forwards until the router knows the neighbours: so often is a request repeated.
 const ATTEMPTS: usize = 100;
@@ -30,7 +32,11 @@ pub fn check_window(experiment: &Experiment<Settings>) -> Result<(), BenchError>
 /// Refuses settings that cannot be measured, and names the package of a missing program.
 pub fn check(stream: &FamilyStream) -> Result<(), BenchError> {
     let load = load(stream)?;
-    engine(&stream.settings)?;
+    let settings = &stream.settings;
+    let is_router = engine(settings)? != VethSettings::KERNEL;
+    require(is_router || settings.filter.language.is_none() && settings.veth.options.is_none(), || {
+        "filter and veth.options are for a router of this program: leave them out with engine = \"kernel\"".into()
+    })?;
     require(load.bytes >= 16 && load.connections > 0, || {
         "traffic.client: bytes is at least 16, connections at least 1".into()
     })?;
@@ -88,14 +94,19 @@ pub struct VethFactory(());
 
 impl VethFactory {
     /// Makes a bed for each member and for the control, and lends them to `work`.
-    pub fn panel(&mut self, streams: &[FamilyStream], work: PanelWork<'_>) -> Result<(), PanelError> {
+    pub fn panel(
+        &mut self,
+        streams: &[FamilyStream],
+        seed: u64,
+        work: PanelWork<'_>,
+    ) -> Result<(), PanelError> {
         let bed = |error: BenchError| PanelError::Bed(error.into());
         let program = std::env::current_exe().map_err(|error| bed(no_program(error)))?;
         let direct = ClientBed::direct(&streams[0]).map_err(bed)?;
         let mut beds = Vec::new();
         for (member, stream) in streams.iter().enumerate() {
             let failed = |error: BenchError| PanelError::Member { member, source: error.into() };
-            beds.push(ClientBed::routed(member, stream, &program).map_err(failed)?);
+            beds.push(ClientBed::routed(member, stream, seed, &program).map_err(failed)?);
         }
         let control = VethArm::new(&direct).map_err(|error| bed(error.into()))?;
         let mut members: Vec<Box<dyn PanelMember + '_>> = Vec::new();
@@ -118,32 +129,55 @@ struct ClientBed {
     bed: VethBed,
     load: ClientLoad,
     router: Option<RouterProcess>,
+    /// The files of its filter, which it reads again when it is told to.
+    rules: Option<tempfile::TempDir>,
     /// Why the router does not run.
     refused: Option<String>,
 }
 
 impl ClientBed {
-    fn direct(stream: &FamilyStream) -> Result<ClientBed, BenchError> {
-        let load = load(stream)?;
-        Ok(ClientBed { bed: VethBed::direct(0, load.offloads)?, load, router: None, refused: None })
+    fn new(bed: VethBed, load: ClientLoad) -> ClientBed {
+        ClientBed { bed, load, router: None, rules: None, refused: None }
     }
 
-    fn routed(member: usize, stream: &FamilyStream, program: &Path) -> Result<ClientBed, BenchError> {
-        let (load, engine) = (load(stream)?, engine(&stream.settings)?);
-        let mut made =
-            ClientBed { bed: VethBed::routed(member + 1, load.offloads)?, load, router: None, refused: None };
-        let namespace = made.bed.router.as_ref().filter(|_| engine != VethSettings::KERNEL);
-        let Some(namespace) = namespace else { return Ok(made) };
-        let options = stream.settings.veth.options.as_deref().unwrap_or_default();
-        match RouterProcess::start(
-            namespace,
-            &RouterProgram { program, interfaces: "eth1,eth2", engine, options },
-        ) {
-            Ok(router) => made.router = Some(router),
-            Err(refused @ VethError::Router { .. }) => made.refused = Some(refused.to_string()),
-            Err(other) => return Err(other.into()),
+    fn direct(stream: &FamilyStream) -> Result<ClientBed, BenchError> {
+        let load = load(stream)?;
+        Ok(ClientBed::new(VethBed::direct(0, load.offloads)?, load))
+    }
+
+    fn routed(
+        member: usize,
+        stream: &FamilyStream,
+        seed: u64,
+        program: &Path,
+    ) -> Result<ClientBed, BenchError> {
+        let load = load(stream)?;
+        let mut made = ClientBed::new(VethBed::routed(member + 1, load.offloads)?, load);
+        // What one kernel or tool lacks is no reason to measure none of the variants.
+        let lines = stream.settings.veth.start.iter().flatten();
+        match lines.map(|line| made.bed.shell(line)).collect() {
+            Ok(()) => made.start(&stream.settings, seed, program)?,
+            Err(TestbedError::Command { error, .. }) => made.refused = Some(format!("veth.start: {error}")),
+            Err(other) => return Err(VethError::from(other).into()),
         }
         Ok(made)
+    }
+
+    fn start(&mut self, settings: &Settings, seed: u64, program: &Path) -> Result<(), BenchError> {
+        let engine = engine(settings)?;
+        let namespace = self.bed.router.as_ref().filter(|_| engine != VethSettings::KERNEL);
+        let Some(namespace) = namespace else { return Ok(()) };
+        let rules = OwnerFolder::current().and_then(|owner| owner.folder("rules-"));
+        let rules = self.rules.insert(rules.map_err(VethError::from)?);
+        let mut options = settings.veth.options.clone().unwrap_or_default();
+        options.extend(write_rules(&settings.filter, seed, rules.path())?);
+        let router = RouterProgram { program, interfaces: "eth1,eth2", engine, options: &options };
+        match RouterProcess::start(namespace, &router) {
+            Ok(router) => self.router = Some(router),
+            Err(refused @ VethError::Router { .. }) => self.refused = Some(refused.to_string()),
+            Err(other) => return Err(other.into()),
+        }
+        Ok(())
     }
 
     fn forwarded(&self) -> Result<Option<u64>, VethError> {

@@ -42,7 +42,12 @@ pub struct VethFactory(());
 
 impl VethFactory {
     /// Fails with the name of the missing feature.
-    pub fn panel(&mut self, _streams: &[FamilyStream], _work: PanelWork<'_>) -> Result<(), PanelError> {
+    pub fn panel(
+        &mut self,
+        _streams: &[FamilyStream],
+        _seed: u64,
+        _work: PanelWork<'_>,
+    ) -> Result<(), PanelError> {
         Err(PanelError::Bed(missing().into()))
     }
 }

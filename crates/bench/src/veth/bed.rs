@@ -52,6 +52,15 @@ impl VethBed {
         Ok(bed)
     }
 
+    /// Runs a line in the router's namespace. `$INGRESS` and `$EGRESS` are its interfaces.
+    pub fn shell(&self, line: &str) -> Result<(), TestbedError> {
+        let line = format!("INGRESS=eth1 EGRESS=eth2\n{line}");
+        let in_router = |router: &Namespace| {
+            run("ip", &["netns", "exec", router.name(), "sh", "-ec", &line], "").map(drop)
+        };
+        self.router.as_ref().map_or(Ok(()), in_router)
+    }
+
     /// As from a wire, senders finish their checksums and segments, and every receiver merges segments again.
     fn set_offloads(&self, offloads: Offloads) -> Result<(), VethError> {
         if offloads == Offloads::Default {

@@ -13,11 +13,16 @@
 //! | worker | how often it has ended all its entries | when its rules or its view are others, or it needs all packets |
 //! | router's thread (`FlowControl`) | the generation, which ends the entries of all workers | when a view or routes were published |
 //! | router's thread | its report | every turn |
+//! | program and worker | the windows of a connection that its segments are compared with | a segment moves them forward |
 //! | program of `bpf/link_failures.h` | the generation | when it has noted a failed link |
 //! | program | counts and the time of the last packet | for every packet |
 //!
 //! The program forwards nothing by an entry if the report of its worker or that of the router's thread is older than a second. An entry that has ended is used again after a
 //! barrier (`GraceThread`), behind which no program that found it still runs.
+//!
+//! Where states compare segments with windows the program does so too. Both directions of a connection have the windows together.
+//! The program moves them before it counts a segment, so that who takes its count sees where they are; the worker merges them with
+//! those of its states before it judges a segment, and after a burst.
 //!
 //! The worker reads the generation before it reads the view and the routes by which it learns a flow. The router's thread
 //! raises the generation after it has published others. So an entry that follows from older ones has an older generation.
