@@ -196,6 +196,27 @@ fn a_flow_ends_with_its_states_routes_and_neighbours() {
     assert_eq!(code, Some(0), "{output}");
 }
 
+/// With a full table some route changes all the time.
+#[test]
+fn other_routes_may_change_while_the_kernel_forwards_a_flow() {
+    const CHANGES: u64 = 20;
+    if !may_run(&PROGRAMS) {
+        return;
+    }
+    let lab = FlowLab::new("pf", PF, "packet", 100);
+    let (left, allowed) = (lab.lab.left(5000), lab.lab.right(4000));
+    (0..10).for_each(|_| assert!(passes(&left, &allowed)));
+    assert!(eventually(|| lab.in_kernel() > 0), "{}", lab.filter());
+    std::thread::sleep(Duration::from_millis(300));
+    let before = lab.in_kernel();
+    for change in 0..CHANGES {
+        lab.lab.lab.router.ip(&format!("route add 172.16.{change}.0/24 via 10.0.2.2"));
+        assert!(eventually(|| lab.ask(&format!("show routes 172.16.{change}.1")).contains("10.0.2.2")));
+        assert!(passes(&left, &allowed));
+    }
+    assert!(eventually(|| lab.in_kernel() >= before + CHANGES), "{before}, {}", lab.filter());
+}
+
 #[test]
 fn the_kernel_forwards_no_flow_of_a_router_that_hangs_or_was_killed() {
     if !may_run(&PROGRAMS) {

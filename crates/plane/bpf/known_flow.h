@@ -355,11 +355,11 @@ static __always_inline bool follow_windows(const struct flow *flow, const struct
 	return false;
 }
 
-/* Whether a packet of a flow is forwarded: then it is counted. Windows move before: a segment that is not counted after all goes to
- * the worker, for which it is valid once more. */
+/* Whether a packet of a flow is forwarded: then it is counted. Windows move before. If the flow ends between the two, the segment
+ * goes to the worker, for which it is valid once more. */
 static __always_inline bool claim(struct flow *flow, const struct shown *shown, __u64 bytes, __u64 padding, __u64 now)
 {
-	if (flow->windows && !follow_windows(flow, shown))
+	if (flow->windows && (!(*(volatile __u64 *)&flow->tally & FORWARDS) || !follow_windows(flow, shown)))
 		return false;
 	if (!(__sync_fetch_and_add(&flow->tally, ONE_PACKET + bytes) & FORWARDS))
 		return false;

@@ -35,7 +35,8 @@ pub fn check(stream: &FamilyStream) -> Result<(), BenchError> {
     let settings = &stream.settings;
     let is_router = engine(settings)? != VethSettings::KERNEL;
     require(is_router || settings.filter.language.is_none() && settings.veth.options.is_none(), || {
-        "filter and veth.options are for a router of this program: leave them out with engine = \"kernel\"".into()
+        "filter and veth.options are for a router of this program: leave them out with engine = \"kernel\""
+            .into()
     })?;
     require(load.bytes >= 16 && load.connections > 0, || {
         "traffic.client: bytes is at least 16, connections at least 1".into()
@@ -154,8 +155,8 @@ impl ClientBed {
         let load = load(stream)?;
         let mut made = ClientBed::new(VethBed::routed(member + 1, load.offloads)?, load);
         // What one kernel or tool lacks is no reason to measure none of the variants.
-        let lines = stream.settings.veth.start.iter().flatten();
-        match lines.map(|line| made.bed.shell(line)).collect() {
+        let mut lines = stream.settings.veth.start.iter().flatten();
+        match lines.try_for_each(|line| made.bed.shell(line)) {
             Ok(()) => made.start(&stream.settings, seed, program)?,
             Err(TestbedError::Command { error, .. }) => made.refused = Some(format!("veth.start: {error}")),
             Err(other) => return Err(VethError::from(other).into()),

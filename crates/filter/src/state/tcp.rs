@@ -280,7 +280,8 @@ fn unscaled(window: u16, scale: u8) -> u16 {
 pub(super) fn windows(state: &HotState, from: usize) -> FlowWindows {
     let [source, target] = ends(state, from);
     let (shift, other) = shifts(&source, &target, &TcpSegment::default(), false);
-    let end = |peer: Peer, shift| WindowEnd { sent: peer.sent, limit: peer.limit, window: peer.window, shift };
+    let end =
+        |peer: Peer, shift| WindowEnd { sent: peer.sent, limit: peer.limit, window: peer.window, shift };
     FlowWindows([end(source, shift), end(target, other)])
 }
 

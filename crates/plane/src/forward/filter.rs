@@ -10,8 +10,10 @@ use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::{Adoption, FilterWorker, StateSummary, WorkerLimits};
 use fullview_filter::verdict::Verdict as FilterVerdict;
 
+use super::keys::TableKeys;
 use super::known_flows::{Candidate, KnownFlows, show};
 use super::lookup;
+use super::shared_routes::SharedRoutes;
 use super::source_check::REJECTED;
 use super::stage_state::StageState;
 use super::take_flows::FlowFilter;
@@ -42,6 +44,7 @@ pub struct BurstFilter {
     known: KnownFlows,
     /// Shares known flows with a program in the kernel.
     sharing: Option<Box<FlowSharing>>,
+    shared_routes: SharedRoutes,
     /// Whether states were swept since the last call of [`Self::sweep_idle`].
     has_swept: bool,
     clock: fn() -> u64,
@@ -123,6 +126,7 @@ impl BurstFilter {
             has_dropped: false,
             known: KnownFlows::new(),
             sharing: None,
+            shared_routes: SharedRoutes::default(),
             has_swept: false,
             clock: milliseconds,
             translations: Translations::default(),
@@ -160,7 +164,7 @@ impl BurstFilter {
     pub(super) fn around_lookup(&mut self, state: &mut StageState, view: &View, packets: &mut [Packet<'_>]) {
         let time = (self.clock)();
         let (rules, worker, sharing) = (&self.rules, &mut self.worker, self.sharing.as_deref_mut());
-        let mut filter = FlowFilter { rules, worker, sharing, view, time };
+        let mut filter = FlowFilter { rules, worker, sharing, view, table: 0, time };
         self.translations.clear();
         let has_others = self.known.take(&mut filter, &mut state.tables, packets, &mut self.translations);
         drop_unread(state, packets);
@@ -207,7 +211,7 @@ impl BurstFilter {
     /// Learns the flows of the packets that leave.
     fn learn(&mut self, state: &mut StageState, view: &View, time: u64) {
         let (rules, worker, sharing) = (&self.rules, &mut self.worker, self.sharing.as_deref_mut());
-        let mut filter = FlowFilter { rules, worker, sharing, view, time };
+        let mut filter = FlowFilter { rules, worker, sharing, view, table: 0, time };
         let (judged, hashes) = (&self.packets[..self.len], &self.hashes[..self.len]);
         self.known.learn(&mut filter, &mut state.tables, judged, hashes);
     }
@@ -259,6 +263,13 @@ impl BurstFilter {
             let (flows, rules) = self.worker.flows_mut();
             flows.settle_rules(rules);
             sharing.move_traffic(counters);
+        }
+    }
+
+    /// Takes flows back from a program whose routes are others in the tables of this view. It is called once a round.
+    pub(super) fn follow_routes(&mut self, tables: &mut [TableKeys], view: &View) {
+        if let Some(sharing) = &mut self.sharing {
+            self.shared_routes.follow(sharing, &mut self.worker, tables, view);
         }
     }
 

@@ -58,6 +58,7 @@ mod rewrite;
 mod route_cache;
 mod rules;
 mod seen_segments;
+mod shared_routes;
 mod short_burst;
 mod simd;
 mod slow_parse;
@@ -163,6 +164,7 @@ impl Forwarder {
         let are_all_needed = self.sampler.is_some() || self.tracer.as_deref_mut().is_some_and(Tracer::is_on);
         if let Some(filter) = &mut self.filter {
             filter.follow_shared(are_all_needed, &mut self.state.counters);
+            filter.follow_routes(&mut self.state.tables, &self.view);
             filter.sweep_idle();
         }
     }

@@ -1,66 +1,36 @@
-//! The end of the router's thread: it ends all entries when a view or routes are others.
+//! The end of the router's thread: it ends all entries when a view is another one.
 
 use std::sync::Arc;
 
 use super::memory::FlowMemory;
 use crate::report_time::ReportTime;
-use crate::view::{TableReaders, View};
+use crate::view::View;
 
 /// Ends shared flows as the router learns of changes.
 pub struct FlowControl {
     memory: Arc<FlowMemory>,
-    followed: Option<FollowedView>,
-}
-
-/// What entries follow from. It has no FIBs: the memory of those that were replaced is used again.
-struct FollowedView {
-    view: Arc<View>,
-    /// The generations of the routes of all tables.
-    routes: Vec<[u64; 2]>,
-}
-
-impl FollowedView {
-    fn new(view: &Arc<View>) -> FollowedView {
-        let mut followed = FollowedView { view: Arc::clone(view), routes: Vec::new() };
-        followed.has_other_routes();
-        followed
-    }
-
-    /// Whether routes are others than in the last call.
-    fn has_other_routes(&mut self) -> bool {
-        let of_table = |table: &TableReaders| [table.inet.generation(), table.inet6.generation()];
-        let routes: Vec<_> = self.view.parts().tables.iter().map(of_table).collect();
-        let differs = routes != self.routes;
-        self.routes = routes;
-        differs
-    }
+    /// What entries follow from, apart from routes.
+    view: Option<Arc<View>>,
 }
 
 impl FlowControl {
     pub fn new(memory: Arc<FlowMemory>) -> FlowControl {
-        FlowControl { memory, followed: None }
+        FlowControl { memory, view: None }
     }
 
-    /// Ends all entries if the view or routes are others than in the last call, and reports until when everything that the
+    /// Ends all entries if the view is another one than in the last call, and reports until when everything that the
     /// kernel had told was taken in. It is called in each turn, after what is new was published.
     pub fn follow(&mut self, view: &Arc<View>, complete_until: ReportTime) {
-        match &mut self.followed {
-            Some(followed) if Arc::ptr_eq(&followed.view, view) => {
-                if followed.has_other_routes() {
-                    self.memory.end_generation();
-                }
-            }
-            _ => {
-                self.followed = Some(FollowedView::new(view));
-                self.memory.end_generation();
-            }
+        if !self.view.as_ref().is_some_and(|known| Arc::ptr_eq(known, view)) {
+            self.view = Some(Arc::clone(view));
+            self.memory.end_generation();
         }
         self.memory.report_control(complete_until.nanos());
     }
 
     /// Ends all entries. None forwards before the next [`Self::follow`].
     pub fn pause(&mut self) {
-        self.followed = None;
+        self.view = None;
         self.memory.stop();
         self.memory.end_generation();
     }
@@ -76,14 +46,12 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use fullview_table::Rib;
-    use fullview_table::fib::framework::{Attachment, SharedReader, Time};
-    use fullview_table::fib::registry::Registered;
     use fullview_table::fib::{Algorithm, linear::Linear};
 
     use super::*;
     use crate::adjacency::Adjacencies;
     use crate::kernel_flows::FlowRegions;
-    use crate::view::{ViewParts, Views};
+    use crate::view::{TableReaders, ViewParts, Views};
 
     fn control() -> FlowControl {
         let regions = FlowRegions::new(8, 1);
@@ -93,33 +61,20 @@ mod tests {
         FlowControl::new(Arc::new(memory.unwrap()))
     }
 
-    fn view(inet: SharedReader<u32>) -> View {
-        let inet6 = SharedReader::fixed(Linear.compile(&Rib::<u128>::default()).unwrap().fib());
-        View::new(ViewParts::new(Vec::new(), Adjacencies::new(), TableReaders { inet, inet6 })).unwrap()
-    }
-
-    /// Only generations are compared here, while a writer waits for readers of an old FIB.
-    #[test]
-    fn a_fib_that_was_replaced_is_not_kept() {
-        let (mut control, empty) = (control(), Rib::default());
-        let mut table = Attachment::new(Time::ZERO, 0, u32::ALGORITHMS.into(), Arc::default());
-        table.force(Time::ZERO, &empty, "linear").unwrap();
-        let views = Views::new(view(table.shared_reader()));
-        control.follow(&views.current(), ReportTime::now());
-        let former = Arc::downgrade(&table.fib());
-        table.force(Time::ZERO, &empty, "bsearch4").unwrap();
-        assert_eq!(former.strong_count(), 0);
+    fn view() -> View {
+        let inet = Linear.compile(&Rib::<u32>::default()).unwrap().fib();
+        let inet6 = Linear.compile(&Rib::<u128>::default()).unwrap().fib();
+        View::new(ViewParts::new(Vec::new(), Adjacencies::new(), TableReaders::fixed(inet, inet6))).unwrap()
     }
 
     #[test]
     fn no_view_is_kept_during_a_pause() {
         let mut control = control();
-        let inet = || SharedReader::fixed(Linear.compile(&Rib::<u32>::default()).unwrap().fib());
-        let views = Views::new(view(inet()));
+        let views = Views::new(view());
         control.follow(&views.current(), ReportTime::now());
         control.pause();
         let former = Arc::downgrade(&views.current());
-        views.publish(view(inet()));
+        views.publish(view());
         assert_eq!(former.strong_count(), 0);
     }
 }

@@ -38,10 +38,12 @@ const IDLE: u64 = 10_000;
 
 /// The known flow of an entry.
 #[derive(Clone, Copy, Debug)]
-struct SharedFlow {
-    family: Family,
+pub(crate) struct SharedFlow {
+    pub family: Family,
     /// Where the worker has it.
-    place: u32,
+    pub place: u32,
+    /// The table in which its route was found.
+    pub table: u16,
     hash: u64,
 }
 
@@ -64,6 +66,9 @@ pub struct FlowSharing {
     /// The next flow to visit, and when the last one was.
     cursor: usize,
     visited: u64,
+    /// The next flow whose route is to be compared, and how many are left.
+    compared: usize,
+    left: usize,
     reported: u64,
     is_suspended: bool,
 }
@@ -83,6 +88,8 @@ pub struct SharedTotals {
 pub(crate) struct KnownFlow<'f> {
     pub rules: &'f RuleSet,
     pub view: &'f View,
+    /// The table in which its route was found.
+    pub table: u16,
     /// Where the worker has it.
     pub place: usize,
     /// In milliseconds.
@@ -105,6 +112,8 @@ impl FlowSharing {
             generation: 0,
             cursor: 0,
             visited: 0,
+            compared: 0,
+            left: 0,
             reported: 0,
             is_suspended: false,
             own,
@@ -175,7 +184,8 @@ impl FlowSharing {
             self.give_back(index);
             return;
         }
-        let shared = SharedFlow { family: A::FAMILY, place: known.place as u32, hash };
+        let KnownFlow { place, table, .. } = known;
+        let shared = SharedFlow { family: A::FAMILY, place: place as u32, table, hash };
         self.flows[(index - self.first) as usize] = Some(shared);
         cache.set_offloaded(known.place, index);
         if windows.is_some() {
@@ -305,6 +315,25 @@ impl FlowSharing {
         if !self.own.memory.forwards(index) {
             self.retire(index);
         }
+    }
+
+    /// Notes that the routes of all present flows have to be compared.
+    pub(crate) fn compare_routes(&mut self) {
+        self.left = self.flows.len();
+    }
+
+    /// The next flow whose route has to be compared. `None` if there is none, or if many places were looked at in vain: then a
+    /// later call goes on.
+    pub(crate) fn next_compared(&mut self) -> Option<SharedFlow> {
+        for _ in 0..self.left.min(VISITED) {
+            let flow = self.flows[self.compared];
+            self.compared = (self.compared + 1) % self.flows.len();
+            self.left -= 1;
+            if flow.is_some() {
+                return flow;
+            }
+        }
+        None
     }
 
     fn free_granted(&mut self) {

@@ -67,7 +67,8 @@ fn turned(end: u16, FlowWindows([first, second]): &FlowWindows) -> FlowWindows {
 
 /// The later sequence number of each half (RFC 9293, section 3.4).
 fn later_of_both(present: u64, other: u64) -> u64 {
-    let later = |present: u32, other: u32| if (other.wrapping_sub(present) as i32) > 0 { other } else { present };
+    let later =
+        |present: u32, other: u32| if (other.wrapping_sub(present) as i32) > 0 { other } else { present };
     let halves = |shift: u32| u64::from(later((present >> shift) as u32, (other >> shift) as u32)) << shift;
     halves(0) | halves(32)
 }
@@ -84,7 +85,11 @@ pub(super) struct WindowRecords {
 impl WindowRecords {
     /// As many as these entries, so that there is one whenever there is an entry.
     pub fn new(entries: std::ops::Range<u32>) -> WindowRecords {
-        WindowRecords { first: entries.start, users: vec![0; entries.len()].into(), free: entries.rev().collect() }
+        WindowRecords {
+            first: entries.start,
+            users: vec![0; entries.len()].into(),
+            free: entries.rev().collect(),
+        }
     }
 
     /// A free one, for one entry.

@@ -104,7 +104,8 @@ impl Program {
             return None;
         }
         let windows = &self.windows.0[record as usize * 8..][..8];
-        if record != 0 && !follow_windows(windows, end as usize, &shown.segment) {
+        let forwards = word(0) & FORWARDS != 0;
+        if record != 0 && !(forwards && follow_windows(windows, end as usize, &shown.segment)) {
             return None;
         }
         if entry[0].fetch_add(ONE_PACKET + shown.bytes, Relaxed) & FORWARDS == 0 {

@@ -569,7 +569,7 @@ pub fn exchange(count: u16) -> Vec<Step> {
     steps.flat_map(both).map(one).collect()
 }
 
-fn one(sent: Sent) -> Step {
+pub fn one(sent: Sent) -> Step {
     Step::Burst(vec![sent])
 }
 

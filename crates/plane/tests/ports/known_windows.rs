@@ -48,7 +48,8 @@ fn frame(is_inet6: bool, is_back: bool, segment: &TcpSegment) -> Vec<u8> {
         false => (tcp("198.19.0.1", flags, bytes), 26, 4),
     };
     let ports = addresses + 2 * length;
-    let header = [&seq.to_be_bytes()[..], &ack.to_be_bytes(), &[0x50 + 4 * options.len() as u8, flags]].concat();
+    let header =
+        [&seq.to_be_bytes()[..], &ack.to_be_bytes(), &[0x50 + 4 * options.len() as u8, flags]].concat();
     let mut frame = edit(edit(plain, ports + 4, &header), ports + 14, &window.to_be_bytes());
     frame[ports + 20..][..options.len()].copy_from_slice(&options);
     if is_back {
@@ -131,11 +132,13 @@ fn compares_as_states_do(program: PortProgram, is_inet6: bool) {
     let (mut valid, mut refused, mut forwarded) = (0, 0, 0);
     for number in 0..SEGMENTS {
         let is_back = connection.numbers.seldom(2);
-        let (is_back, segment) = begin.get(number).copied().unwrap_or_else(|| (is_back, connection.segment(is_back)));
+        let (is_back, segment) =
+            begin.get(number).copied().unwrap_or_else(|| (is_back, connection.segment(is_back)));
         let passes = truth.passes(is_back, segment);
         let (frames, known) = lab.carry_from(is_back, &frame(is_inet6, is_back, &segment));
         assert_eq!(frames.len(), usize::from(passes), "{number}: {segment:?}, known {known}");
-        (valid, refused, forwarded) = (valid + u64::from(passes), refused + u64::from(!passes), forwarded + known);
+        (valid, refused, forwarded) =
+            (valid + u64::from(passes), refused + u64::from(!passes), forwarded + known);
         if passes {
             connection.advance(is_back, &segment);
         }

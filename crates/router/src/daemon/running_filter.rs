@@ -134,6 +134,11 @@ impl RunningFilter {
         Ok(())
     }
 
+    /// Has all workers begin a round now, in which they see what was published.
+    pub fn wake_workers(&self) {
+        self.workers.iter().for_each(|worker| worker.wakeup.notify());
+    }
+
     /// Puts other tables in place of some in all parts, before the workers run.
     pub fn begin_with<'w>(
         &mut self,

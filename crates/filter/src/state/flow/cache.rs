@@ -403,9 +403,8 @@ impl<A: FlowAddresses> FlowCache<A> {
         let flow = WireFlow::of(&self.flow(place).key().reversed(), 0)?;
         let ids = |place| self.hits(place).map(|hit| hit.map(|hit| hit.id));
         let [first, second] = ids(place);
-        let is_it = |place: &usize| {
-            self.entries[*place].flow.is_same_flow(&flow) && ids(*place) == [second, first]
-        };
+        let is_it =
+            |place: &usize| self.entries[*place].flow.is_same_flow(&flow) && ids(*place) == [second, first];
         self.places(self.hash(&flow)).into_iter().find(is_it).and_then(|place| self.offloaded(place))
     }
 

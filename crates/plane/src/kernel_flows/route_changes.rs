@@ -1,0 +1,55 @@
+//! When workers have to compare the routes of the flows that they share.
+
+use crate::view::{TableReaders, View};
+
+/// Which routes the tables of a view have.
+#[derive(Debug, Default)]
+pub struct RouteChanges {
+    /// The generations of all tables: IPv4 and IPv6.
+    generations: Vec<[u64; 2]>,
+}
+
+impl RouteChanges {
+    /// Whether routes are others than in the last call. Then workers have to be woken: they take back the flows whose routes are.
+    pub fn follow(&mut self, view: &View) -> bool {
+        let of_table = |table: &TableReaders| [table.inet.generation(), table.inet6.generation()];
+        let generations: Vec<_> = view.parts().tables.iter().map(of_table).collect();
+        let differ = generations != self.generations;
+        self.generations = generations;
+        differ
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use fullview_table::fib::framework::{Attachment, Origin, SharedReader, Time};
+    use fullview_table::fib::registry::Registered;
+    use fullview_table::fib::{Algorithm, linear::Linear};
+    use fullview_table::{Change, NextHop, Rib};
+
+    use super::*;
+    use crate::adjacency::Adjacencies;
+    use crate::view::ViewParts;
+
+    fn view(inet: SharedReader<u32>) -> View {
+        let inet6 = SharedReader::fixed(Linear.compile(&Rib::<u128>::default()).unwrap().fib());
+        View::new(ViewParts::new(Vec::new(), Adjacencies::new(), TableReaders { inet, inet6 })).unwrap()
+    }
+
+    #[test]
+    fn routes_are_others_once_after_they_were_published() {
+        let empty = Rib::default();
+        let mut table = Attachment::new(Time::ZERO, 0, u32::ALGORITHMS.into(), Arc::default());
+        table.force(Time::ZERO, &empty, "linear").unwrap();
+        let (view, mut changes) = (view(table.shared_reader()), RouteChanges::default());
+        let mut differ = || [changes.follow(&view), changes.follow(&view)];
+        assert_eq!(differ(), [true, false]);
+        let (mut changed, route) = (empty, "192.0.2.0/24".parse().unwrap());
+        let change = Change { prefix: route, next_hop: Some(NextHop(1)) };
+        changed.apply(change);
+        table.changed(Time::ZERO, &Arc::new(changed), &[change], Origin::Static);
+        assert_eq!(differ(), [true, false]);
+    }
+}
