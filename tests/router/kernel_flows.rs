@@ -196,9 +196,9 @@ fn a_flow_ends_with_its_states_routes_and_neighbours() {
     assert_eq!(code, Some(0), "{output}");
 }
 
-/// With a full table some route changes all the time.
+/// With a full table some route changes all the time, and with many hosts some neighbour.
 #[test]
-fn other_routes_may_change_while_the_kernel_forwards_a_flow() {
+fn other_routes_and_neighbours_may_change_while_the_kernel_forwards_a_flow() {
     const CHANGES: u64 = 20;
     if !may_run(&PROGRAMS) {
         return;
@@ -207,11 +207,15 @@ fn other_routes_may_change_while_the_kernel_forwards_a_flow() {
     let (left, allowed) = (lab.lab.left(5000), lab.lab.right(4000));
     (0..10).for_each(|_| assert!(passes(&left, &allowed)));
     assert!(eventually(|| lab.in_kernel() > 0), "{}", lab.filter());
+    // Counts are taken a few times a second.
     std::thread::sleep(Duration::from_millis(300));
     let before = lab.in_kernel();
     for change in 0..CHANGES {
+        let host = format!("10.0.2.{}", 100 + change);
         lab.lab.lab.router.ip(&format!("route add 172.16.{change}.0/24 via 10.0.2.2"));
+        lab.lab.lab.router.ip(&neighbor(&host, "02:00:00:00:00:99", "eth2"));
         assert!(eventually(|| lab.ask(&format!("show routes 172.16.{change}.1")).contains("10.0.2.2")));
+        assert!(eventually(|| lab.ask("show neighbors").contains(&host)));
         assert!(passes(&left, &allowed));
     }
     assert!(eventually(|| lab.in_kernel() >= before + CHANGES), "{before}, {}", lab.filter());

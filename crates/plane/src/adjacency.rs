@@ -114,7 +114,7 @@ pub(crate) enum AdjacencyKind {
 
 /// An adjacency as the rewrite stage needs it: half a cache line, so that hundreds of neighbours stay in the first-level
 /// cache and none crosses a line. Port and interface are adjacent as in a slot, so that one copy moves both.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(32))]
 pub(crate) struct CompiledAdjacency {
     /// Destination and source MAC addresses in the order of the frame.

@@ -192,6 +192,19 @@ impl View {
         self.has_one_table
     }
 
+    /// Whether packets fare here as in another view, except those whose next hops have other adjacencies.
+    pub fn differs_by_adjacencies_only(&self, other: &View) -> bool {
+        let (own, others) = (&self.parts, &other.parts);
+        let is_same = |(own, other): (&TableReaders, &TableReaders)| {
+            own.inet.is_same_table(&other.inet) && own.inet6.is_same_table(&other.inet6)
+        };
+        own.interfaces == others.interfaces
+            && own.policy == others.policy
+            && own.tables.len() == others.tables.len()
+            && own.tables.iter().zip(&others.tables).all(is_same)
+            && (&self.left, &self.failed) == (&other.left, &other.failed)
+    }
+
     /// The member of a group for a flow with this hash: another one while the first one's link has failed and the group still
     /// has it. The slow path, which would get these packets, may itself lose what it sends there.
     #[inline]

@@ -189,6 +189,12 @@ impl FilterWorker {
         self.flows.end_all();
     }
 
+    /// Judges the next packet of the flows with these next hops by the rules.
+    pub fn end_flows_by(&mut self, is_ended: impl Fn(u16) -> bool) {
+        self.flows.end_by(is_ended, &mut self.states);
+        self.flows.settle_rules(&self.counters);
+    }
+
     /// Takes all flows back whose packets are forwarded elsewhere.
     pub fn recall_flows(&mut self) {
         self.flows.recall_all(&mut self.states);

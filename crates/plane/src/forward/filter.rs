@@ -9,6 +9,7 @@ use fullview_filter::rule::{CompiledRule, RejectWith, RuleAction, TableId, Trans
 use fullview_filter::ruleset::RuleSet;
 use fullview_filter::state::{Adoption, FilterWorker, StateSummary, WorkerLimits};
 use fullview_filter::verdict::Verdict as FilterVerdict;
+use fullview_table::NextHop;
 
 use super::keys::TableKeys;
 use super::known_flows::{Candidate, KnownFlows, show};
@@ -224,6 +225,12 @@ impl BurstFilter {
     /// Follows another view with so many tables: what is known about flows depends on it.
     pub(super) fn follow(&mut self, tables: usize) {
         self.known.follow(tables, &mut self.worker);
+    }
+
+    /// Follows another view that differs by adjacencies only. With a check of sources flows depend on those of other next hops too.
+    pub(super) fn follow_adjacencies(&mut self, former: &View, view: &View) {
+        let of = |view: &View, hop| *view.adjacencies().get(NextHop(hop));
+        self.worker.end_flows_by(|hop| view.checks_sources() || of(view, hop) != of(former, hop));
     }
 
     /// Keeps so many flows of each family whose packets need no rules, or none.

@@ -161,6 +161,8 @@ impl Forwarder {
         if let (Some(filter), Some(server)) = (&mut self.filter, &mut self.filter_server) {
             server.serve(filter);
         }
+        // A program in the kernel forwards until the worker knows that the path of a flow is another one.
+        self.follow_newest();
         let are_all_needed = self.sampler.is_some() || self.tracer.as_deref_mut().is_some_and(Tracer::is_on);
         if let Some(filter) = &mut self.filter {
             filter.follow_shared(are_all_needed, &mut self.state.counters);
@@ -264,23 +266,33 @@ impl Forwarder {
         if let Some(filter) = &mut self.filter {
             filter.begin_burst();
         }
+        self.follow_newest();
+        run_stages(&mut self.state, self.filter.as_deref_mut(), &self.view, last, packets);
+    }
+
+    #[inline(always)]
+    fn follow_newest(&mut self) {
         let is_other_view = !Arc::ptr_eq(self.views.view(), &self.view);
         if is_other_view | self.state.links.have_changed() {
             self.follow(is_other_view);
         }
-        run_stages(&mut self.state, self.filter.as_deref_mut(), &self.view, last, packets);
     }
 
     /// Follows another view, or the links that have failed. What is known about flows depends on both.
     #[cold]
     fn follow(&mut self, is_other_view: bool) {
+        let former = Arc::clone(&self.view);
         if is_other_view {
             self.view = Arc::clone(self.views.view());
             self.state.follow(&self.view);
         }
         let are_other_links = self.state.links.follow(&self.view);
-        if let Some(filter) = self.filter.as_mut().filter(|_| is_other_view || are_other_links) {
-            filter.follow(self.state.tables.len());
+        match &mut self.filter {
+            Some(filter) if are_other_links || !self.view.differs_by_adjacencies_only(&former) => {
+                filter.follow(self.state.tables.len());
+            }
+            Some(filter) if is_other_view => filter.follow_adjacencies(&former, &self.view),
+            _ => {}
         }
     }
 

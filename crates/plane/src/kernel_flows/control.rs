@@ -18,13 +18,14 @@ impl FlowControl {
         FlowControl { memory, view: None }
     }
 
-    /// Ends all entries if the view is another one than in the last call, and reports until when everything that the
-    /// kernel had told was taken in. It is called in each turn, after what is new was published.
+    /// Ends all entries if the view differs from that in the last call by more than adjacencies, and reports until when
+    /// everything that the kernel had told was taken in. It is called in each turn, after what is new was published.
     pub fn follow(&mut self, view: &Arc<View>, complete_until: ReportTime) {
-        if !self.view.as_ref().is_some_and(|known| Arc::ptr_eq(known, view)) {
-            self.view = Some(Arc::clone(view));
+        let is_like = |known: &Arc<View>| Arc::ptr_eq(known, view) || view.differs_by_adjacencies_only(known);
+        if !self.view.as_ref().is_some_and(is_like) {
             self.memory.end_generation();
         }
+        self.view = Some(Arc::clone(view));
         self.memory.report_control(complete_until.nanos());
     }
 

@@ -11,7 +11,7 @@
 //! | worker | its report, which holds for its entries | every round, at most every few milliseconds |
 //! | workers | a free slot of a bucket | when an entry is whole; the one that comes first has it |
 //! | worker | how often it has ended all its entries | when its rules or its view are others, or it needs all packets |
-//! | router's thread (`FlowControl`) | the generation, which ends the entries of all workers | when a view was published |
+//! | router's thread (`FlowControl`) | the generation, which ends the entries of all workers | when a view was published that differs by more than adjacencies |
 //! | router's thread | its report | every turn |
 //! | program and worker | the windows of a connection that its segments are compared with | a segment moves them forward |
 //! | program of `bpf/link_failures.h` | the generation | when it has noted a failed link |
@@ -26,8 +26,9 @@
 //!
 //! The worker reads the generation before it reads the view by which it learns a flow. The router's thread
 //! raises the generation after it has published another one. So an entry that follows from an older one has an older generation.
-//! With a full table routes change all the time. When others were published (`RouteChanges`) the router's thread wakes the workers, and
-//! each compares the routes of its entries and takes back those that are others (`forward/shared_routes.rs`).
+//! Routes and adjacencies change all the time, with a full table and many neighbours, and hardly any change is about a shared flow.
+//! When such others were published (`PathChanges`) the router's thread wakes the workers. Each compares the routes of its entries
+//! (`forward/shared_routes.rs`) and the adjacencies of their next hops, and takes back those that are others.
 
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod control;
@@ -36,7 +37,7 @@ mod grace;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod grace_thread;
 mod memory;
-mod route_changes;
+mod path_changes;
 mod sharing;
 mod traffic;
 mod windows;
@@ -49,6 +50,6 @@ pub use grace::GracePeriods;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub use grace_thread::{GraceThread, NoBarrier};
 pub use memory::{FlowMemory, FlowRegions, FlowWords, MOST_FLOWS, Region};
-pub use route_changes::RouteChanges;
+pub use path_changes::PathChanges;
 pub use sharing::{FlowSharing, SharedTotals};
 pub(crate) use sharing::{KnownFlow, SharedFlow};

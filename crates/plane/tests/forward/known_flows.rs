@@ -13,7 +13,7 @@ use fullview_plane::forward::{
 };
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::noted_links::NotedLinks;
-use fullview_plane::view::{View, ViewParts, Views};
+use fullview_plane::view::{TableReaders, View, ViewParts, Views};
 use fullview_table::fib::framework::{Attachment, Origin, Time};
 use fullview_table::fib::registry::Registered;
 use fullview_table::{Change, NextHop, Rib};
@@ -351,12 +351,16 @@ fn frame6((from, to): (&str, &str), hops: u8, protocol: u8, kind: Kind, payload:
 pub struct Routed {
     rib: Arc<Rib<u32>>,
     attachment: Attachment<u32>,
+    /// The other ones stay.
+    tables: Vec<TableReaders>,
 }
 
 impl Routed {
     pub fn new() -> Routed {
         let attachment = Attachment::new(Time::ZERO, 0, u32::ALGORITHMS.into(), Arc::default());
-        let mut routed = Routed { rib: Arc::default(), attachment };
+        let mut tables = parts().tables;
+        tables[0].inet = attachment.shared_reader();
+        let mut routed = Routed { rib: Arc::default(), attachment, tables };
         routed.set("198.18.0.0/24", Some(1));
         routed.set("198.19.0.0/16", Some(2));
         routed
@@ -372,7 +376,7 @@ impl Routed {
 /// Views that differ in a neighbour or in the check of sources.
 pub fn view(routed: &Routed, number: u8) -> View {
     let mut parts: ViewParts = parts();
-    parts.tables[0].inet = routed.attachment.shared_reader();
+    parts.tables.clone_from(&routed.tables);
     match number {
         1 => parts.adjacencies.set(NextHop(2), Adjacency::Glean { interface: 2 }),
         2 => parts.adjacencies.set(NextHop(2), Adjacency::Neighbor { interface: 2, mac: neighbor(2) }),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fullview_plane::interface::{Interface, InterfaceAddress};
-use fullview_plane::kernel_flows::RouteChanges;
+use fullview_plane::kernel_flows::PathChanges;
 use fullview_plane::view::View;
 
 use super::control_plane::ControlPlane;
@@ -56,7 +56,7 @@ pub struct KernelFilter {
     /// The view that the rules were last compared with.
     view: Arc<View>,
     followed: FollowedInterfaces,
-    routes: RouteChanges,
+    paths: PathChanges,
     /// Rules for these interfaces wait for the worker, which forwards by them afterwards.
     opening: bool,
 }
@@ -129,7 +129,7 @@ impl UnfencedFilter {
         plane.commit();
         let view = plane.mirror.views().current();
         let followed = FollowedInterfaces::new(facts);
-        Ok((KernelFilter { fence, view, followed, routes: RouteChanges::default(), opening: false }, workers))
+        Ok((KernelFilter { fence, view, followed, paths: PathChanges::default(), opening: false }, workers))
     }
 }
 
@@ -138,7 +138,7 @@ impl KernelFilter {
     /// interfaces forward when the worker has taken the rules about them.
     pub fn follow(&mut self, plane: &mut ControlPlane) -> Result<(), DaemonError> {
         plane.filter.iter_mut().for_each(RunningFilter::free_former);
-        if self.routes.follow(&plane.mirror.views().current()) {
+        if self.paths.follow(&plane.mirror.views().current()) {
             plane.filter.iter().for_each(RunningFilter::wake_workers);
         }
         if self.opening && plane.filter.as_ref().is_some_and(RunningFilter::is_settled) {

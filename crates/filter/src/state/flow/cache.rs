@@ -418,6 +418,17 @@ impl<A: FlowAddresses> FlowCache<A> {
         (0..self.used.len()).for_each(|at| self.recall(self.used[at] as usize, accounts));
     }
 
+    /// Ends the entries with these next hops.
+    pub(super) fn end_by(&mut self, is_ended: impl Fn(u16) -> bool, accounts: &mut FlowAccounts<'_>) {
+        for at in 0..self.used.len() {
+            let place = self.used[at] as usize;
+            if is_ended(self.entries[place].next_hop) {
+                self.recall(place, accounts);
+                self.end(place);
+            }
+        }
+    }
+
     /// Removes a flow of one of both passes, whichever interfaces it comes in by.
     pub(super) fn remove(&mut self, flow: &WireFlow<A>, accounts: &mut FlowAccounts<'_>) {
         self.each_of(flow, |cache, place| {

@@ -125,6 +125,13 @@ impl FlowCaches {
         self.counted.clear();
     }
 
+    /// Ends the entries with these next hops.
+    pub(crate) fn end_by(&mut self, is_ended: impl Fn(u16) -> bool, states: &mut StateTable) {
+        let (inet, inet6, mut accounts) = self.parts(states);
+        inet.end_by(&is_ended, &mut accounts);
+        inet6.end_by(&is_ended, &mut accounts);
+    }
+
     /// Whether an entry with this stamp is valid as long as its routes are the same.
     pub fn is_current(&self, stamp: u64) -> bool {
         stamp >= self.floor

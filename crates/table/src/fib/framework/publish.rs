@@ -161,6 +161,11 @@ impl<A: Address> SharedReader<A> {
         self.0.generation()
     }
 
+    /// Whether both read the same table.
+    pub fn is_same_table(&self, other: &SharedReader<A>) -> bool {
+        Arc::ptr_eq(&self.0.0, &other.0.0)
+    }
+
     /// Runs one burst with the present FIB.
     pub fn with<T>(&self, burst: impl FnOnce(&dyn Fib<A>) -> T) -> T {
         burst(&*self.0.load().0)

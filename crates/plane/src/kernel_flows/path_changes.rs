@@ -1,29 +1,31 @@
-//! When workers have to compare the routes of the flows that they share.
+//! When workers have to compare the paths of the flows that they share.
+
+use std::sync::{Arc, Weak};
 
 use crate::view::{TableReaders, View};
 
-/// Which routes the tables of a view have.
-#[derive(Debug, Default)]
-pub struct RouteChanges {
+/// A view, and which routes its tables have.
+#[derive(Default)]
+pub struct PathChanges {
+    view: Weak<View>,
     /// The generations of all tables: IPv4 and IPv6.
     generations: Vec<[u64; 2]>,
 }
 
-impl RouteChanges {
-    /// Whether routes are others than in the last call. Then workers have to be woken: they take back the flows whose routes are.
-    pub fn follow(&mut self, view: &View) -> bool {
+impl PathChanges {
+    /// Whether the view or routes are others than in the last call. Then workers have to be woken: they take back the flows whose
+    /// paths are.
+    pub fn follow(&mut self, view: &Arc<View>) -> bool {
         let of_table = |table: &TableReaders| [table.inet.generation(), table.inet6.generation()];
         let generations: Vec<_> = view.parts().tables.iter().map(of_table).collect();
-        let differ = generations != self.generations;
-        self.generations = generations;
-        differ
+        let is_same = generations == self.generations && self.view.ptr_eq(&Arc::downgrade(view));
+        (self.view, self.generations) = (Arc::downgrade(view), generations);
+        !is_same
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use fullview_table::fib::framework::{Attachment, Origin, SharedReader, Time};
     use fullview_table::fib::registry::Registered;
     use fullview_table::fib::{Algorithm, linear::Linear};
@@ -43,7 +45,7 @@ mod tests {
         let empty = Rib::default();
         let mut table = Attachment::new(Time::ZERO, 0, u32::ALGORITHMS.into(), Arc::default());
         table.force(Time::ZERO, &empty, "linear").unwrap();
-        let (view, mut changes) = (view(table.shared_reader()), RouteChanges::default());
+        let (view, mut changes) = (Arc::new(view(table.shared_reader())), PathChanges::default());
         let mut differ = || [changes.follow(&view), changes.follow(&view)];
         assert_eq!(differ(), [true, false]);
         let (mut changed, route) = (empty, "192.0.2.0/24".parse().unwrap());
