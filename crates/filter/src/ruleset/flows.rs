@@ -4,8 +4,8 @@ use super::parts::RuleSet;
 use super::records::lifetime;
 use crate::packet::protocol::{UDP, tcp};
 use crate::packet::{Packet, TcpSegment};
-use crate::state::flow::{Comparison, FamilyFlows, FlowRoute, FlowStates, FlowTime, PassTrace};
-use crate::state::{FilterWorker, StateTable};
+use crate::state::flow::{FamilyFlows, FlowRoute, FlowStates, FlowTime, PassTrace};
+use crate::state::{Comparison, FilterWorker, StateTable};
 
 /// Whether the flow of a packet can be learned: the next packet will pass both interfaces in the same way.
 #[inline]

@@ -21,6 +21,7 @@ mod sources;
 mod table;
 mod tcp;
 mod timeouts;
+mod windows;
 mod worker;
 
 pub use counters::RuleCounters;
@@ -34,6 +35,7 @@ pub use sources::{SourceKey, SourceTable};
 pub use table::{Hit, StateTable, TableFull};
 pub use tcp::Tracked;
 pub use timeouts::{MAX_TIMEOUT, Timeouts};
+pub use windows::{Comparison, FlowWindows, WindowEnd};
 pub use worker::{FilterWorker, StateSummary, WorkerLimits};
 
 pub(crate) use entry::{CONNECTED, StateFlags};

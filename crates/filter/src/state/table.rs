@@ -4,13 +4,13 @@ use std::hint::black_box;
 use std::ops::BitXor;
 
 use super::entry::{ColdState, HotState, Peer, StateFlags, StateTranslation};
-use super::flow::{Comparison, FlowWindows};
 use super::flow_key::FlowKey;
 use super::hash::FlowHasher;
 use super::index::FlowIndex;
 use super::number_set::NumberSet;
 use super::phase::Phase;
 use super::tcp::{self, Tracked};
+use super::windows::{Comparison, FlowWindows};
 use crate::memory::LargeArray;
 use crate::packet::protocol::{ICMP, ICMP6, TCP};
 use crate::packet::{Direction, Packet, TcpSegment, Transport};

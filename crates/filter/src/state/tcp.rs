@@ -3,8 +3,8 @@
 //! window, and may acknowledge only what was sent.
 
 use super::entry::{HotState, NO_SCALE, Peer};
-use super::flow::{FlowWindows, WindowEnd};
 use super::phase::Phase;
+use super::windows::{FlowWindows, WindowEnd};
 use crate::packet::TcpSegment;
 use crate::packet::protocol::tcp::{ACK, FIN, RST, SYN};
 

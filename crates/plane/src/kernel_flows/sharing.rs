@@ -7,10 +7,8 @@ use fullview_filter::address::Family;
 use fullview_filter::ruleset::{
     RuleSet, comparison, flow_lifetime, follow_offloaded, recall_flow, share_windows,
 };
-use fullview_filter::state::FilterWorker;
-use fullview_filter::state::flow::{
-    Comparison, FamilyFlows, FlowOffload, FlowWindows, FlowWords, Inet6Addresses, InetAddresses,
-};
+use fullview_filter::state::flow::{FamilyFlows, FlowOffload, FlowWords, Inet6Addresses, InetAddresses};
+use fullview_filter::state::{Comparison, FilterWorker, FlowWindows};
 use fullview_table::NextHop;
 
 use super::entry::{FlowPath, PortDevice, WindowsOfFlow};

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fullview_filter::state::flow::{FlowWindows, WindowEnd};
+use fullview_filter::state::{FlowWindows, WindowEnd};
 
 /// The words of the windows of one connection.
 pub(super) const WINDOWS: usize = 8;

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fullview_filter::state::flow::{FlowOffload, FlowWindows, OffloadedPackets};
+use fullview_filter::state::FlowWindows;
+use fullview_filter::state::flow::{FlowOffload, OffloadedPackets};
 
 use super::entry::{FlowEnds, WindowsOfFlow};
 use super::memory::{FORWARDS, FlowMemory, PACKETS_SHIFT};

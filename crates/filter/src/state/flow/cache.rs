@@ -5,11 +5,12 @@
 use super::addresses::{FlowAddresses, WireFlow};
 use super::entry::{CachedFlow, FlowMark, FlowSum, NEVER};
 use super::finder::{FlowFinder, FlowHash, HashOne, SoughtEntry};
-use super::offload::{Comparison, FlowAccounts, NOT_OFFLOADED, OffloadedPackets};
+use super::offload::{FlowAccounts, NOT_OFFLOADED, OffloadedPackets};
 use super::simd::FlowIsa;
 use super::translations::{FlowTranslation, FlowTranslations};
 use crate::memory::LargeArray;
 use crate::state::table::{Hit, StateTable};
+use crate::state::windows::Comparison;
 
 /// So many flows move for a new one, so that of five thousand flows hardly one has no place.
 const MOST_MOVES: u32 = 2;

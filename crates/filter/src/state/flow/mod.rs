@@ -35,7 +35,7 @@ pub use ends::{EndParts, WireEnds};
 pub use entry::FlowSum;
 pub use finder::{FlowFinder, FlowHash, SoughtEntry, SoughtFlow};
 pub use ip_start::{IpStart, is_plain_inet, is_plain_inet6};
-pub use offload::{Comparison, FlowOffload, FlowWindows, OffloadedPackets, WindowEnd};
+pub use offload::{FlowOffload, OffloadedPackets};
 pub use simd::{FlowIsa, FlowLoop, WireHasher};
 pub use trace::PassTrace;
 pub use translations::FlowTranslation;
