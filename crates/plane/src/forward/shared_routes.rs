@@ -10,7 +10,7 @@ use fullview_filter::state::flow::{Inet6Addresses, InetAddresses};
 
 use super::keys::{FamilyKeys, TableKeys};
 use super::wire_flow::WireFamily;
-use crate::kernel_flows::{FlowSharing, SharedFlow};
+use crate::kernel_flows::FlowSharing;
 use crate::view::View;
 
 /// A round compares the routes of so many flows at most.
@@ -36,22 +36,13 @@ impl SharedRoutes {
             sharing.compare_routes();
         }
         for _ in 0..MOST {
-            let Some(flow) = sharing.next_compared() else { return };
+            let Some((entry, flow)) = sharing.next_compared() else { return };
             let Some(table) = tables.get_mut(usize::from(flow.table)) else { continue };
-            let place = flow.place as usize;
-            // A check of sources would have to be made anew.
+            let compared =
+                Compared { entry, place: flow.place as usize, checks_sources: view.checks_sources() };
             match flow.family {
-                Family::Inet
-                    if view.checks_sources() || differs::<InetAddresses>(worker, flow, &mut table.inet) =>
-                {
-                    recall_flow::<InetAddresses>(worker, place);
-                }
-                Family::Inet6
-                    if view.checks_sources() || differs::<Inet6Addresses>(worker, flow, &mut table.inet6) =>
-                {
-                    recall_flow::<Inet6Addresses>(worker, place);
-                }
-                _ => {}
+                Family::Inet => compared.follow::<InetAddresses>(worker, &mut table.inet),
+                Family::Inet6 => compared.follow::<Inet6Addresses>(worker, &mut table.inet6),
             }
         }
     }
@@ -68,13 +59,26 @@ impl SharedRoutes {
     }
 }
 
-/// Whether a flow has another route than the one that it was learned with.
-fn differs<A: WireFamily>(
-    worker: &mut FilterWorker,
-    flow: SharedFlow,
-    keys: &mut FamilyKeys<A::Key>,
-) -> bool {
-    let (cache, place) = (A::cache(worker.flows_mut().0), flow.place as usize);
-    let (destination, _) = cache.flow(place).end(Side::Destination);
-    keys.find(A::key(destination)).0 != cache.route(place).1
+/// A flow whose route is compared.
+struct Compared {
+    entry: u32,
+    /// Where the worker has the flow, unless another one has taken its place.
+    place: usize,
+    /// A check of sources would have to be made anew.
+    checks_sources: bool,
+}
+
+impl Compared {
+    /// Takes the flow back if it has another route than the one that it was learned with.
+    fn follow<A: WireFamily>(self, worker: &mut FilterWorker, keys: &mut FamilyKeys<A::Key>) {
+        let Compared { entry, place, checks_sources } = self;
+        let cache = A::cache(worker.flows_mut().0);
+        if cache.offloaded(place) != Some(entry) {
+            return;
+        }
+        let (destination, _) = cache.flow(place).end(Side::Destination);
+        if checks_sources || keys.find(A::key(destination)).0 != cache.route(place).1 {
+            recall_flow::<A>(worker, place);
+        }
+    }
 }

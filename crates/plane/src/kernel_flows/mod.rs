@@ -51,5 +51,5 @@ pub use grace::GracePeriods;
 pub use grace_thread::{GraceThread, NoBarrier};
 pub use memory::{FlowMemory, FlowRegions, FlowWords, MOST_FLOWS, Region};
 pub use path_changes::PathChanges;
+pub(crate) use sharing::KnownFlow;
 pub use sharing::{FlowSharing, SharedTotals};
-pub(crate) use sharing::{KnownFlow, SharedFlow};

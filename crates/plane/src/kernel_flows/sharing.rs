@@ -320,15 +320,15 @@ impl FlowSharing {
         self.left = self.flows.len();
     }
 
-    /// The next flow whose route has to be compared. `None` if there is none, or if many places were looked at in vain: then a
-    /// later call goes on.
-    pub(crate) fn next_compared(&mut self) -> Option<SharedFlow> {
+    /// The next flow whose route has to be compared, and its entry. `None` if there is none, or if many places were looked at in
+    /// vain: then a later call goes on.
+    pub(crate) fn next_compared(&mut self) -> Option<(u32, SharedFlow)> {
         for _ in 0..self.left.min(VISITED) {
-            let flow = self.flows[self.compared];
+            let (flow, index) = (self.flows[self.compared], self.first + self.compared as u32);
             self.compared = (self.compared + 1) % self.flows.len();
             self.left -= 1;
-            if flow.is_some() {
-                return flow;
+            if let Some(flow) = flow {
+                return Some((index, flow));
             }
         }
         None
