@@ -183,7 +183,7 @@ fn settings_that_no_device_has_are_refused() {
         (
             "set.testbed.device = \"kernel\"",
             "set.testbed = { device = \"kernel\" }\nset.filter.language = \"pf\"",
-            "subject.filter belongs to",
+            "filter is for a router of this program",
         ),
         ("other-rules = 20", "known-flows = 20", "filter.known-flows"),
         ("pass proto udp", "pass proto nothing", "filter.rules:3"),
