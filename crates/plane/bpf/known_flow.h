@@ -52,7 +52,7 @@ struct flow_windows {
 	__u64 moved[2];		/* what the end's segments move: how far it has sent, and above, how far the other may send */
 	__u64 window[2];	/* the largest window that it has offered, before scaling */
 	__u64 shift[2];		/* of its windows */
-	__u64 unused[2];
+	__u64 seen[2];		/* what the worker has seen of `moved` */
 };
 
 /* Bits of `tally`. Even 400 Gbit/s do not carry so many bytes before the worker must have taken them. */
@@ -154,7 +154,10 @@ struct tcp_rest {
 /* How far an acknowledgement may lie from what was seen, and the largest shift, as in crates/filter/src/state/tcp.rs. */
 #define ACK_SLACK (0xffff + 1500)
 #define HIGHEST_SHIFT 15
-/* So often other processors may move windows between two instructions. */
+/* How far sequence numbers move at most before the worker takes them: three quarters of the distance within which they are
+ * ordered, so that it can merge them with those of its states. */
+#define MOST_AHEAD 0x60000000
+/* How often a segment is compared again because another processor has moved the windows meanwhile. */
 #define MOST_TRIES 4
 
 static __always_inline __u64 ends_of(__be32 ports, __u64 protocol, __u64 version)
@@ -317,6 +320,11 @@ static __always_inline __u64 moved_by(const struct shown *shown, __u64 own, __u6
 	return later_of(sent, end) | (__u64)later_of(own >> 32, shown->acknowledged + (opened ? opened : 1)) << 32;
 }
 
+static __always_inline bool is_near(__u64 moved, __u64 seen)
+{
+	return (__u32)moved - (__u32)seen <= MOST_AHEAD && (__u32)(moved >> 32) - (__u32)(seen >> 32) <= MOST_AHEAD;
+}
+
 static __always_inline bool widen(__u64 *word, __u64 window)
 {
 	for (int tries = 0; tries < MOST_TRIES; tries++) {
@@ -349,6 +357,8 @@ static __always_inline bool follow_windows(const struct flow *flow, const struct
 		if (!is_in_windows(shown, own, others, repeatable, shift))
 			return false;
 		next = moved_by(shown, own, shift);
+		if (!is_near(next, *(volatile __u64 *)&windows->seen[end]))
+			return false;
 		if (next == own || __sync_val_compare_and_swap(&windows->moved[end], own, next) == own)
 			return widen(&windows->window[end], shown->window);
 	}

@@ -192,7 +192,7 @@ impl View {
         self.has_one_table
     }
 
-    /// Whether packets fare here as in another view, except those whose next hops have other adjacencies.
+    /// Whether this view forwards packets as another one does, except those whose next hops have other adjacencies.
     pub fn differs_by_adjacencies_only(&self, other: &View) -> bool {
         let (own, others) = (&self.parts, &other.parts);
         let is_same = |(own, other): (&TableReaders, &TableReaders)| {

@@ -249,7 +249,7 @@ impl<'a, P: Port<'a>, S: SlowPath, W: Wait<P>> Worker<'a, P, S, W> {
         let mut idle = 0;
         while !stop.load(Ordering::Relaxed) && !self.is_finished() {
             idle = if self.round()? > 0 { 0 } else { idle + 1 };
-            if idle > SPINS {
+            if idle > SPINS && !self.forwarder.is_behind() {
                 self.catch_up();
                 self.sleep();
             }

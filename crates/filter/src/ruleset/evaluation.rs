@@ -48,13 +48,13 @@ impl<'a> Evaluation<'a> {
         let before = self.worker.states.get(hit.id).0.phases();
         self.worker.fetch_windows(hit.id);
         let tracked = self.worker.states.track(hit, self.packet, self.now);
-        self.worker.note_moved(hit.id);
         self.worker.flows.trace.follow(hit);
         if self.worker.states.get(hit.id).0.phases() != before {
             self.worker.change_flows(hit.id, self.hash);
         }
-        if tracked != Tracked::Valid {
-            self.worker.flows.trace.differs();
+        match tracked {
+            Tracked::Valid => self.worker.note_moved(hit.id),
+            _ => self.worker.flows.trace.differs(),
         }
         match tracked {
             Tracked::Valid if self.connects_too_often(hit) => {

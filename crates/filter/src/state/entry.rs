@@ -256,6 +256,12 @@ impl HotState {
         self.phases() == [Phase::Established; 2] && self.flags & TRACKING == 0
     }
 
+    /// Whether it is of a connection that was established in both directions and not reset, whose windows are known.
+    pub(super) fn knows_windows(&self) -> bool {
+        let is_open = |phase| (Phase::Established..Phase::Reset).contains(&phase);
+        self.phases().into_iter().all(is_open) && self.flags & TRACKING == 0
+    }
+
     /// The key of its first packet.
     #[inline(always)]
     pub(crate) fn key(&self) -> FlowKey {

@@ -422,26 +422,22 @@ impl StateTable {
         hot.protocol == TCP && hot.has_windows()
     }
 
-    /// What has to be compared of the packets of a flow with these states. If both have windows these have to be the same, because
-    /// one comparison stands for both.
+    /// What has to be compared of the packets of a flow with these states. If both have windows one comparison stands for both.
     pub(crate) fn comparison(&self, hits: [Option<Hit>; 2]) -> Comparison {
         if hits[0] == hits[1] && hits[0].is_some_and(|hit| self.has_windows(hit.id)) {
             // Each segment would be followed twice.
             return Comparison::States;
         }
         let compared = hits.into_iter().flatten().filter(|hit| self.has_windows(hit.id));
-        let mut windows = compared.map(|hit| self.windows(hit));
-        match windows.next() {
-            None => Comparison::Nothing,
-            Some(Some(first)) if windows.all(|other| other == Some(first)) => Comparison::Windows(first),
-            Some(_) => Comparison::States,
-        }
+        let windows = compared.map(|hit| self.windows(hit));
+        let of_both = windows.reduce(|first, second| first?.of_both(&second?));
+        of_both.map_or(Comparison::Nothing, |windows| windows.map_or(Comparison::States, Comparison::Windows))
     }
 
-    /// The windows of a packet's connection, if it is established in both directions and they are known.
+    /// The windows of a packet's connection, if they are known and it has begun in both directions.
     fn windows(&self, hit: Hit) -> Option<FlowWindows> {
         let hot = &self.hot[hit.id as usize];
-        hot.is_established().then(|| tcp::windows(hot, usize::from(!hit.forward)))
+        hot.knows_windows().then(|| tcp::windows(hot, usize::from(!hit.forward)))
     }
 
     /// Moves the windows of a packet's connection forward to where others are.

@@ -165,7 +165,7 @@ impl BurstFilter {
     pub(super) fn around_lookup(&mut self, state: &mut StageState, view: &View, packets: &mut [Packet<'_>]) {
         let time = (self.clock)();
         let (rules, worker, sharing) = (&self.rules, &mut self.worker, self.sharing.as_deref_mut());
-        let mut filter = FlowFilter { rules, worker, sharing, view, table: 0, time };
+        let mut filter = FlowFilter { rules, worker, sharing, view, time };
         self.translations.clear();
         let has_others = self.known.take(&mut filter, &mut state.tables, packets, &mut self.translations);
         drop_unread(state, packets);
@@ -212,7 +212,7 @@ impl BurstFilter {
     /// Learns the flows of the packets that leave.
     fn learn(&mut self, state: &mut StageState, view: &View, time: u64) {
         let (rules, worker, sharing) = (&self.rules, &mut self.worker, self.sharing.as_deref_mut());
-        let mut filter = FlowFilter { rules, worker, sharing, view, table: 0, time };
+        let mut filter = FlowFilter { rules, worker, sharing, view, time };
         let (judged, hashes) = (&self.packets[..self.len], &self.hashes[..self.len]);
         self.known.learn(&mut filter, &mut state.tables, judged, hashes);
     }
@@ -263,10 +263,11 @@ impl BurstFilter {
     /// the worker. It is called once a round.
     pub(super) fn follow_shared(&mut self, are_all_needed: bool, counters: &mut Counters) {
         let Some(sharing) = &mut self.sharing else { return };
-        if sharing.suspend(are_all_needed) {
+        let now = (self.clock)();
+        if sharing.suspend(are_all_needed) | sharing.was_silent(now) {
             self.worker.recall_flows();
         }
-        if sharing.follow(&self.rules, &mut self.worker, (self.clock)()) {
+        if sharing.follow(&self.rules, &mut self.worker, now) {
             let (flows, rules) = self.worker.flows_mut();
             flows.settle_rules(rules);
             sharing.move_traffic(counters);
@@ -278,6 +279,11 @@ impl BurstFilter {
         if let Some(sharing) = &mut self.sharing {
             self.shared_routes.follow(sharing, &mut self.worker, tables, view);
         }
+    }
+
+    /// Whether [`Self::follow_routes`] has more to compare.
+    pub(super) fn is_comparing(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| sharing.is_comparing())
     }
 
     /// How many known flows a program forwards, if it may.

@@ -24,6 +24,14 @@ impl Destination {
             Destination::Inet6(_) => Family::Inet6,
         }
     }
+
+    /// The address as a number.
+    pub fn bits(&self) -> u128 {
+        match self {
+            Destination::Inet(addr) => u128::from(*addr),
+            Destination::Inet6(addr) => *addr,
+        }
+    }
 }
 
 /// The addresses of a burst that are looked up in one routing table.

@@ -89,9 +89,8 @@ impl KnownFlows {
         self.places.begin(packets.len());
         self.seen.clear();
         let (mut taken, mut all) = (KnownPackets::default(), 0);
-        for (number, (table, routes)) in (0..).zip(tables.iter_mut().zip(&mut self.routes)) {
+        for (table, routes) in tables.iter_mut().zip(&mut self.routes) {
             let ((inet, inet6), seen) = (&mut self.sought, &mut self.seen);
-            filter.table = number;
             taken += routes[0].take(&mut self.places, filter, &mut table.inet, packets, (inet, seen));
             taken += routes[1].take(&mut self.places, filter, &mut table.inet6, packets, (inet6, seen));
             all += table.inet.destinations.len() + table.inet6.destinations.len();
@@ -205,8 +204,7 @@ impl KnownFlows {
             touch_states::<InetAddresses>(places, filter.worker, &inet.destinations, seen);
             touch_states::<Inet6Addresses>(places, filter.worker, &inet6.destinations, seen);
         }
-        for (number, (table, [inet, inet6])) in (0..).zip(tables.iter_mut().zip(&self.routes)) {
-            filter.table = number;
+        for (table, [inet, inet6]) in tables.iter_mut().zip(&self.routes) {
             let keys = &mut table.inet;
             left += take_segments::<InetAddresses>(places, filter, keys, inet.time, seen, judged);
             let keys = &mut table.inet6;
@@ -242,7 +240,6 @@ impl KnownFlows {
             };
             if found == *next_hop {
                 let route = FlowRoute { next_hop: next_hop.0, time: routes.time };
-                filter.table = *table;
                 let learned = learn_flow(filter.worker, packet, (place, *hash), entering, route);
                 learned.into_iter().for_each(|at| share(filter, packet.family, at));
             }

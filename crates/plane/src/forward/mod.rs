@@ -171,6 +171,11 @@ impl Forwarder {
         }
     }
 
+    /// Whether [`Self::change_rules`] has more to do, so that the worker must not sleep.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.filter.as_deref().is_some_and(BurstFilter::is_comparing)
+    }
+
     /// Has the program in the kernel forward no known flow any more, and counts what it forwarded.
     pub fn take_back_flows(&mut self) {
         if let Some(filter) = &mut self.filter {

@@ -3,13 +3,17 @@
 //! A table without a route to the destination is passed over, so this looks the destination up, table by table. The lookup
 //! stage does it once more in the table that was chosen, with the rest of the burst.
 
+use fullview_filter::state::FlowKey;
+use fullview_filter::state::flow::WireFlow;
 use fullview_table::NextHop;
 
 use super::keys::{Destination, TableKeys};
+use super::wire_flow::WireFamily;
 use crate::adjacency::Adjacencies;
 use crate::burst::Slot;
 use crate::policy::{CompiledRule, PacketPorts, PacketTransport, PolicyAction};
 use crate::verdict::{Punt, Reason, Verdict};
+use crate::view::View;
 use crate::wire::ethernet::Frame;
 use crate::wire::ipv4::{self, Ipv4Packet};
 use crate::wire::ipv6::{self, Ipv6Packet};
@@ -19,15 +23,48 @@ use crate::wire::transport::ports;
 #[cold]
 pub(super) fn choose_table(
     tables: &mut [TableKeys],
-    (rules, adjacencies): (&[CompiledRule], &Adjacencies),
+    rules: (&[CompiledRule], &Adjacencies),
     packet: &Slot,
     destination: &Destination,
 ) -> Result<usize, Verdict> {
     let (from, to) = addresses(packet, destination);
+    let selects = |rule: &CompiledRule| rule.selects(from, to, || transport(packet, destination));
+    choose(tables, rules, destination, selects)
+}
+
+/// The next hop that the table has for packets of a known flow in which they are looked up.
+#[cold]
+pub(super) fn next_hop_of_flow<A: WireFamily>(
+    tables: &mut [TableKeys],
+    view: &View,
+    flow: &WireFlow<A>,
+) -> NextHop {
+    let FlowKey { source, destination, source_port, destination_port, protocol } = flow.key();
+    let (source, destination) = (A::destination(source), A::destination(destination));
+    let interface = flow.words().interface;
+    let rules = view.rules(interface, destination.family());
+    let ports = PacketPorts::Known(source_port, destination_port);
+    let selects = |rule: &CompiledRule| {
+        rule.selects(source.bits(), destination.bits(), || Some(PacketTransport { protocol, ports }))
+    };
+    let table = match rules {
+        [] => view.interface(interface).map(|interface| interface.table.into()),
+        _ => choose(tables, (rules, &view.parts().adjacencies), &destination, selects).ok(),
+    };
+    table.map_or(NextHop::NONE, |table| route(&mut tables[table], &destination))
+}
+
+/// The table in which a packet is looked up that these rules select.
+fn choose(
+    tables: &mut [TableKeys],
+    (rules, adjacencies): (&[CompiledRule], &Adjacencies),
+    destination: &Destination,
+    selects: impl Fn(&CompiledRule) -> Option<bool>,
+) -> Result<usize, Verdict> {
     let mut next = 0;
     while let Some(rule) = rules.get(next) {
         next += 1;
-        let action = match rule.selects(from, to, || transport(packet, destination)) {
+        let action = match selects(rule) {
             Some(true) => rule.action,
             Some(false) => continue,
             None => PolicyAction::Punt,

@@ -3,14 +3,14 @@
 //! are no longer what the flow was learned with.
 
 use fullview_filter::address::Family;
-use fullview_filter::rule::Side;
 use fullview_filter::ruleset::recall_flow;
 use fullview_filter::state::FilterWorker;
 use fullview_filter::state::flow::{Inet6Addresses, InetAddresses};
 
-use super::keys::{FamilyKeys, TableKeys};
+use super::keys::TableKeys;
+use super::rules::next_hop_of_flow;
 use super::wire_flow::WireFamily;
-use crate::kernel_flows::FlowSharing;
+use crate::kernel_flows::{FlowSharing, SharedFlow};
 use crate::view::View;
 
 /// A round compares the routes of so many flows at most.
@@ -37,12 +37,9 @@ impl SharedRoutes {
         }
         for _ in 0..MOST {
             let Some((entry, flow)) = sharing.next_compared() else { return };
-            let Some(table) = tables.get_mut(usize::from(flow.table)) else { continue };
-            let compared =
-                Compared { entry, place: flow.place as usize, checks_sources: view.checks_sources() };
             match flow.family {
-                Family::Inet => compared.follow::<InetAddresses>(worker, &mut table.inet),
-                Family::Inet6 => compared.follow::<Inet6Addresses>(worker, &mut table.inet6),
+                Family::Inet => compare::<InetAddresses>(entry, flow, worker, tables, view),
+                Family::Inet6 => compare::<Inet6Addresses>(entry, flow, worker, tables, view),
             }
         }
     }
@@ -59,26 +56,23 @@ impl SharedRoutes {
     }
 }
 
-/// A flow whose route is compared.
-struct Compared {
+/// Takes a flow back if it has another route than the one that it was learned with.
+fn compare<A: WireFamily>(
     entry: u32,
-    /// Where the worker has the flow, unless another one has taken its place.
-    place: usize,
-    /// A check of sources would have to be made anew.
-    checks_sources: bool,
-}
-
-impl Compared {
-    /// Takes the flow back if it has another route than the one that it was learned with.
-    fn follow<A: WireFamily>(self, worker: &mut FilterWorker, keys: &mut FamilyKeys<A::Key>) {
-        let Compared { entry, place, checks_sources } = self;
-        let cache = A::cache(worker.flows_mut().0);
-        if cache.offloaded(place) != Some(entry) {
-            return;
-        }
-        let (destination, _) = cache.flow(place).end(Side::Destination);
-        if checks_sources || keys.find(A::key(destination)).0 != cache.route(place).1 {
-            recall_flow::<A>(worker, place);
-        }
+    flow: SharedFlow,
+    worker: &mut FilterWorker,
+    tables: &mut [TableKeys],
+    view: &View,
+) {
+    let (cache, place) = (A::cache(worker.flows_mut().0), flow.place as usize);
+    // Another flow may have taken its place.
+    if cache.offloaded(place) != Some(entry) {
+        return;
+    }
+    // With a check of sources that would have to be made anew.
+    let keeps = !view.checks_sources()
+        && next_hop_of_flow(tables, view, &cache.flow(place)).0 == cache.route(place).1;
+    if !keeps {
+        recall_flow::<A>(worker, place);
     }
 }

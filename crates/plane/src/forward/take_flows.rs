@@ -38,8 +38,6 @@ pub(super) struct FlowFilter<'f> {
     /// Shares flows with a program in the kernel.
     pub sharing: Option<&'f mut FlowSharing>,
     pub view: &'f View,
-    /// The table of the packets that are looked at.
-    pub table: u16,
     /// In milliseconds.
     pub time: u64,
 }
@@ -57,9 +55,9 @@ impl FlowFilter<'_> {
 
     /// Shares a flow that was learned or renewed.
     pub fn share<A: FamilyFlows>(&mut self, place: usize) {
-        let (rules, view, table, now) = (self.rules, self.view, self.table, self.time);
+        let (rules, view, now) = (self.rules, self.view, self.time);
         if let Some(sharing) = &mut self.sharing {
-            sharing.share::<A>(KnownFlow { rules, view, table, place, now }, self.worker);
+            sharing.share::<A>(KnownFlow { rules, view, place, now }, self.worker);
         }
     }
 }

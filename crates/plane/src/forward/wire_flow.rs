@@ -9,6 +9,7 @@ use fullview_filter::state::flow::{
 };
 use fullview_table::Address;
 
+use super::keys::Destination;
 use crate::burst::Slot;
 use crate::wire::Field;
 use crate::wire::ethernet::HEADER as ETHERNET;
@@ -35,6 +36,9 @@ pub(super) trait WireFamily: FamilyFlows {
 
     /// The key of an address of this family.
     fn key(address: FilterAddress) -> Self::Key;
+
+    /// The same as a destination of either family.
+    fn destination(address: FilterAddress) -> Destination;
 
     fn read(slot: &Slot) -> FlowPacket<Self>;
 
@@ -110,6 +114,10 @@ impl WireFamily for InetAddresses {
         address.0 as u32
     }
 
+    fn destination(address: FilterAddress) -> Destination {
+        Destination::Inet(Self::key(address))
+    }
+
     #[inline(always)]
     fn read(slot: &Slot) -> FlowPacket<InetAddresses> {
         const ADDRESSES: Field<8> = Field(ETHERNET + 12);
@@ -165,6 +173,10 @@ impl WireFamily for Inet6Addresses {
 
     fn key(address: FilterAddress) -> u128 {
         address.0
+    }
+
+    fn destination(address: FilterAddress) -> Destination {
+        Destination::Inet6(Self::key(address))
     }
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! The end of the router's thread: it ends all entries when a view is another one.
+//! The end of the router's thread: it ends all entries when a view differs from the one before by more than adjacencies.
 
 use std::sync::Arc;
 

@@ -37,7 +37,7 @@ pub(super) const PACKETS_SHIFT: u32 = 36;
 const TAG_SHIFT: u32 = 16;
 
 /// How long the program forwards after a report, in nanoseconds.
-const LONGEST_SILENCE: u64 = 1_000_000_000;
+pub(super) const LONGEST_SILENCE: u64 = 1_000_000_000;
 
 /// Words that this process shares with programs in the kernel.
 pub trait FlowWords: Debug + Send + Sync {

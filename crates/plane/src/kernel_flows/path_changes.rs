@@ -13,8 +13,8 @@ pub struct PathChanges {
 }
 
 impl PathChanges {
-    /// Whether the view or routes are others than in the last call. Then workers have to be woken: they take back the flows whose
-    /// paths are.
+    /// Whether the view or routes are others than in the last call. Then workers have to be woken, to take back the flows whose
+    /// paths have changed.
     pub fn follow(&mut self, view: &Arc<View>) -> bool {
         let of_table = |table: &TableReaders| [table.inet.generation(), table.inet6.generation()];
         let generations: Vec<_> = view.parts().tables.iter().map(of_table).collect();

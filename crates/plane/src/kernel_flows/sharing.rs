@@ -13,13 +13,13 @@ use fullview_table::NextHop;
 
 use super::entry::{FlowPath, PortDevice, WindowsOfFlow};
 use super::grace::GracePeriods;
-use super::memory::FlowMemory;
+use super::memory::{FlowMemory, LONGEST_SILENCE};
 use super::traffic::MOST_INTERFACES;
 use super::windows::WindowRecords;
 use super::worker_flows::WorkerFlows;
 use crate::adjacency::AdjacencyKind;
 use crate::counters::Counters;
-use crate::filter_time::step_of;
+use crate::filter_time::{NANOS_PER_MILLISECOND, step_of};
 use crate::view::View;
 
 /// Each entry is visited once in so many milliseconds.
@@ -40,8 +40,6 @@ pub(crate) struct SharedFlow {
     pub family: Family,
     /// Where the worker has it.
     pub place: u32,
-    /// The table in which its route was found.
-    pub table: u16,
     hash: u64,
 }
 
@@ -86,8 +84,6 @@ pub struct SharedTotals {
 pub(crate) struct KnownFlow<'f> {
     pub rules: &'f RuleSet,
     pub view: &'f View,
-    /// The table in which its route was found.
-    pub table: u16,
     /// Where the worker has it.
     pub place: usize,
     /// In milliseconds.
@@ -170,25 +166,36 @@ impl FlowSharing {
         if cache.translation(known.place).is_some() {
             return;
         }
-        let ((_, next_hop), flow) = (cache.route(known.place), cache.flow(known.place).words());
-        let Some(path) = self.path(known.view, flow, NextHop(next_hop)) else { return };
+        let KnownFlow { view, place, .. } = known;
+        let ((_, next_hop), flow) = (cache.route(place), cache.flow(place).words());
+        let Some(path) = self.path(view, flow, NextHop(next_hop)) else { return };
+        let Some((index, hash)) = self.publish(&path, times, windows, cache.answering(place)) else { return };
+        let shared = SharedFlow { family: A::FAMILY, place: place as u32, hash };
+        self.flows[(index - self.first) as usize] = Some(shared);
+        cache.set_offloaded(place, index);
+        if windows.is_some() {
+            share_windows::<A>(worker, place);
+        }
+    }
+
+    /// Lets programs find an entry for packets that go this way. Returns its index, and the hash by which they find it.
+    fn publish(
+        &mut self,
+        path: &FlowPath<'_>,
+        times: (u64, u64),
+        windows: Option<FlowWindows>,
+        answering: Option<u32>,
+    ) -> Option<(u32, u64)> {
         let hash = path.words(self.own.worker, None).hash(self.own.memory.keys());
-        let Some(slot) = self.vacate(hash) else { return };
-        let Some((index, windows)) = self.take_free(cache.answering(known.place), windows) else { return };
+        let slot = self.vacate(hash)?;
+        let (index, windows) = self.take_free(answering, windows)?;
         self.own.memory.fill(index, &path.words(self.own.worker, windows));
         self.renew(index, times);
-        if !self.own.memory.set_slot(hash, slot, index) {
-            // No program can find the entry.
+        let is_found = self.own.memory.set_slot(hash, slot, index);
+        if !is_found {
             self.give_back(index);
-            return;
         }
-        let KnownFlow { place, table, .. } = known;
-        let shared = SharedFlow { family: A::FAMILY, place: place as u32, table, hash };
-        self.flows[(index - self.first) as usize] = Some(shared);
-        cache.set_offloaded(known.place, index);
-        if windows.is_some() {
-            share_windows::<A>(worker, known.place);
-        }
+        is_found.then_some((index, hash))
     }
 
     /// A free entry, and the windows that it gets.
@@ -267,6 +274,12 @@ impl FlowSharing {
         self.ended.push_back((self.grace.ask(), index));
     }
 
+    /// Whether the worker has not reported for so long that programs forwarded nothing. Then the caller takes all flows back: no
+    /// change meanwhile was compared with them.
+    pub(crate) fn was_silent(&self, now: u64) -> bool {
+        now.wrapping_sub(self.reported) * NANOS_PER_MILLISECOND >= LONGEST_SILENCE
+    }
+
     /// Reports that the worker runs, takes the counts of some entries, and frees entries that ended. The worker calls it once
     /// a round. Says whether it looked for counts.
     pub(crate) fn follow(&mut self, rules: &RuleSet, worker: &mut FilterWorker, now: u64) -> bool {
@@ -320,6 +333,11 @@ impl FlowSharing {
         self.left = self.flows.len();
     }
 
+    /// Whether routes of flows are left to be compared.
+    pub(crate) fn is_comparing(&self) -> bool {
+        self.left > 0
+    }
+
     /// The next flow whose route has to be compared, and its entry. `None` if there is none, or if many places were looked at in
     /// vain: then a later call goes on.
     pub(crate) fn next_compared(&mut self) -> Option<(u32, SharedFlow)> {
@@ -327,7 +345,7 @@ impl FlowSharing {
             let (flow, index) = (self.flows[self.compared], self.first + self.compared as u32);
             self.compared = (self.compared + 1) % self.flows.len();
             self.left -= 1;
-            if let Some(flow) = flow {
+            if let Some(flow) = flow.filter(|_| self.own.memory.forwards(index)) {
                 return Some((index, flow));
             }
         }

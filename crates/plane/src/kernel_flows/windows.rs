@@ -8,10 +8,12 @@ use fullview_filter::state::{FlowWindows, WindowEnd};
 
 /// The words of the windows of one connection.
 pub(super) const WINDOWS: usize = 8;
-/// Their places, each for the first of two ends: what its segments move, its largest window, and the shift of its windows.
+/// Their places, each for the first of two ends: what its segments move, its largest window, the shift of its windows, and what
+/// the worker has seen of the first.
 const MOVED: usize = 0;
 const WINDOW: usize = 2;
 const SHIFT: usize = 4;
+const SEEN: usize = 6;
 
 /// The windows of one connection.
 pub(super) struct SharedWindows<'m>(pub &'m [AtomicU64; WINDOWS]);
@@ -24,6 +26,7 @@ impl SharedWindows<'_> {
             self.0[MOVED + at].store(moved, Ordering::Relaxed);
             self.0[WINDOW + at].store(window, Ordering::Relaxed);
             self.0[SHIFT + at].store(shift, Ordering::Relaxed);
+            self.0[SEEN + at].store(moved, Ordering::Relaxed);
         }
     }
 
@@ -38,12 +41,15 @@ impl SharedWindows<'_> {
         }
     }
 
-    /// The windows as a flow sees them whose segments come from this end.
-    pub fn read(&self, end: u16) -> FlowWindows {
+    /// Takes the windows as a flow sees them whose segments come from this end, for its states. Sequence numbers are ordered within
+    /// a distance of 2^31 only, so a program moves them no further than three quarters of that from what was taken.
+    pub fn take(&self, end: u16) -> FlowWindows {
         let word = |at: usize| self.0[at].load(Ordering::Acquire);
+        let moved = [0, 1].map(|at| word(MOVED + at));
+        (SEEN..).zip(moved).for_each(|(at, moved)| self.0[at].store(moved, Ordering::Release));
         let end_at = |at: usize| WindowEnd {
-            sent: word(MOVED + at) as u32,
-            limit: (word(MOVED + (at ^ 1)) >> 32) as u32,
+            sent: moved[at] as u32,
+            limit: (moved[at ^ 1] >> 32) as u32,
             window: word(WINDOW + at) as u16,
             shift: word(SHIFT + at) as u8,
         };
@@ -78,7 +84,7 @@ fn later_of_both(present: u64, other: u64) -> u64 {
 pub(super) struct WindowRecords {
     first: u32,
     /// How many entries have each: one for each direction of its connection.
-    users: Box<[u8]>,
+    users: Box<[u32]>,
     free: Vec<u32>,
 }
 
@@ -130,8 +136,8 @@ mod tests {
         let shared = SharedWindows(&memory);
         for side in [0, 1] {
             shared.fill(side, &windows);
-            assert_eq!(shared.read(side), windows);
-            assert_eq!(shared.read(side ^ 1), FlowWindows([second, first]));
+            assert_eq!(shared.take(side), windows);
+            assert_eq!(shared.take(side ^ 1), FlowWindows([second, first]));
         }
     }
 
@@ -141,7 +147,7 @@ mod tests {
         let shared = SharedWindows(&memory);
         shared.fill(0, &FlowWindows([end(u32::MAX, 10, 300), end(100, u32::MAX - 5, 2)]));
         shared.raise(1, &FlowWindows([end(90, 3, 5), end(7, 9, 200)]));
-        assert_eq!(shared.read(0), FlowWindows([end(7, 10, 300), end(100, 3, 5)]));
+        assert_eq!(shared.take(0), FlowWindows([end(7, 10, 300), end(100, 3, 5)]));
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl WorkerFlows {
         }
         let last = step_of(self.memory.last(index)) as u32;
         // The program moves the windows before it counts a segment.
-        let windows = self.windows(index).map(|of| self.memory.windows(of.record).read(of.end));
+        let windows = self.windows(index).map(|of| self.memory.windows(of.record).take(of.end));
         OffloadedPackets { packets: packets as u32, bytes, last, windows }
     }
 

@@ -78,6 +78,17 @@ impl Program {
         Program { head, buckets, entries, windows, memory, grace, packets: 0 }
     }
 
+    /// How many entries let packets pass.
+    pub fn forwarding(&self) -> usize {
+        self.entries
+            .0
+            .as_chunks::<16>()
+            .0
+            .iter()
+            .filter(|entry| entry[0].load(Relaxed) & FORWARDS != 0)
+            .count()
+    }
+
     /// The port that a frame leaves by, and what becomes of it, if the program forwards it at this time.
     pub fn forward(&mut self, port: u16, frame: &[u8], milliseconds: u64) -> Option<(u16, Vec<u8>)> {
         let now = milliseconds * 1_000_000;
@@ -213,14 +224,18 @@ fn follow_windows(windows: &[AtomicU64], end: usize, segment: &Segment) -> bool 
     let is_valid = distance(last, limit) <= 0
         && distance(first, sent.wrapping_sub(repeatable)) >= 0
         && (-(SLACK << shift)..=SLACK).contains(&ahead);
-    if is_valid {
-        let later = |a: u32, b: u32| if distance(a, b) > 0 { a } else { b };
-        let opened = segment.acknowledged.wrapping_add((segment.window << shift).max(1));
-        let moved = u64::from(later(last, sent)) | u64::from(later(opened, others_limit)) << 32;
-        windows[end].store(moved, Relaxed);
+    if !is_valid {
+        return false;
+    }
+    let later = |a: u32, b: u32| if distance(a, b) > 0 { a } else { b };
+    let opened = segment.acknowledged.wrapping_add((segment.window << shift).max(1));
+    let moved = [later(last, sent), later(opened, others_limit)];
+    let is_near = moved.iter().zip(halves(6 + end)).all(|(to, seen)| to.wrapping_sub(seen) <= 0x6000_0000);
+    if is_near {
+        windows[end].store(u64::from(moved[0]) | u64::from(moved[1]) << 32, Relaxed);
         windows[2 + end].fetch_max(segment.window.into(), Relaxed);
     }
-    is_valid
+    is_near
 }
 
 fn rewrite(frame: &mut [u8], is_inet6: bool) {

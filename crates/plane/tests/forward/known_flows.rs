@@ -13,6 +13,7 @@ use fullview_plane::forward::{
 };
 use fullview_plane::interface::SourceCheck;
 use fullview_plane::noted_links::NotedLinks;
+use fullview_plane::policy::{InterfaceRules, PolicyAction, PolicyRule, RuleTransport};
 use fullview_plane::view::{TableReaders, View, ViewParts, Views};
 use fullview_table::fib::framework::{Attachment, Origin, Time};
 use fullview_table::fib::registry::Registered;
@@ -227,7 +228,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Idle),
         1 => (0_usize..16).prop_map(Step::Rules),
         1 => prop_oneof![Just(Some(2)), Just(Some(3)), Just(None)].prop_map(Step::Route),
-        1 => (0_u8..4).prop_map(Step::View),
+        1 => (0_u8..5).prop_map(Step::View),
         1 => (1_u8..3, any::<bool>()).prop_map(|(port, has_failed)| Step::Link(port, has_failed)),
     ]
 }
@@ -373,7 +374,22 @@ impl Routed {
     }
 }
 
-/// Views that differ in a neighbour or in the check of sources.
+/// The second table decides where the first one has no route.
+fn rules_of_both_tables() -> InterfaceRules {
+    let transport = RuleTransport::default();
+    let rule = |table| PolicyRule {
+        priority: 1,
+        source: None,
+        destination: None,
+        transport,
+        inverted: false,
+        action: PolicyAction::LookUp(table),
+    };
+    let rules: Arc<[PolicyRule]> = [0, 1].map(rule).into();
+    InterfaceRules { inet: Arc::clone(&rules), inet6: rules }
+}
+
+/// Views that differ in a neighbour, in the check of sources, or in the rules of policy routing.
 pub fn view(routed: &Routed, number: u8) -> View {
     let mut parts: ViewParts = parts();
     parts.tables.clone_from(&routed.tables);
@@ -381,6 +397,7 @@ pub fn view(routed: &Routed, number: u8) -> View {
         1 => parts.adjacencies.set(NextHop(2), Adjacency::Glean { interface: 2 }),
         2 => parts.adjacencies.set(NextHop(2), Adjacency::Neighbor { interface: 2, mac: neighbor(2) }),
         3 => parts.interfaces[0].source_check = SourceCheck::Strict,
+        4 => parts.interfaces[0].rules = rules_of_both_tables(),
         _ => {}
     }
     View::new(parts).unwrap()
@@ -490,6 +507,11 @@ proptest! {
 pub fn udp(back: bool, inet6: bool) -> Sent {
     let kind = Kind::Udp { len: 8, hops: 64 };
     Sent { inet6, hosts: (1, 7), port: 1, back, vlan: false, aliases: [false; 2], kind }
+}
+
+/// A packet of another flow between these hosts.
+pub fn udp_between(near: u8, far: u8) -> Sent {
+    Sent { hosts: (near, far), ..udp(false, false) }
 }
 
 /// A burst with a packet of each family.

@@ -1,19 +1,24 @@
 //! Packets of known flows that a program forwards fare as if the worker had judged each of them: the same frames, states
 //! and counters, whatever changes.
 
+use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fullview_filter::state::WorkerLimits;
+use fullview_plane::burst::BURST;
 use fullview_plane::counters::Counters;
 use fullview_plane::noted_links::NotedLinks;
+use fullview_plane::port::memory;
 use fullview_plane::view::{View, Views};
+use fullview_plane::worker::{DropAll, Wait, Worker};
 use proptest::prelude::*;
 
 use crate::flow_program::Program;
 use crate::frames::*;
 use crate::known_flows::{
     Compared, Kind, NOW, Routed, SLOPPY, Segment, Sent, Step, burst_of_both_families, connect, exchange,
-    frame, of_connection, one, rule_sets, segment_of, step, udp, view,
+    frame, of_connection, one, rule_sets, segment_of, step, udp, udp_between, view,
 };
 use crate::router::DEVICES;
 
@@ -66,10 +71,11 @@ impl Pair {
 
 /// What the router's thread does about another view.
 fn publish(views: &Views, view: View, program: &Program) {
-    if !view.differs_by_adjacencies_only(&views.current()) {
+    let ends_flows = !view.differs_by_adjacencies_only(&views.current());
+    views.publish(view);
+    if ends_flows {
         program.memory.end_generation();
     }
-    views.publish(view);
 }
 
 /// Runs the steps with and without a program, and compares after each step. Returns how many packets it forwarded.
@@ -125,8 +131,7 @@ proptest! {
 
 /// Packets of one connection, and what else may happen to it.
 fn connection_step() -> impl Strategy<Value = Step> {
-    let flags =
-        prop_oneof![20 => Just(0x10_u8), 8 => Just(0x18), 1 => Just(0x50), 1 => Just(0x30), 1 => any::<u8>()];
+    let flags = prop_oneof![40 => Just(0x10_u8), 16 => Just(0x18), 2 => Just(0x50), 2 => Just(0x30), 1 => Just(0x11), 2 => any::<u8>()];
     let near = || prop_oneof![4 => 0_u16..80, 4 => 0_u16..600, 1 => any::<u16>()];
     let window = prop_oneof![3 => Just(256_u16), 2 => 0_u16..1000, 1 => any::<u16>()];
     let len = prop_oneof![2 => Just(0_u8), 3 => 0_u8..40, 1 => any::<u8>()];
@@ -140,7 +145,7 @@ fn connection_step() -> impl Strategy<Value = Step> {
         20 => prop::collection::vec(packet, 1..12).prop_map(Step::Burst),
         4 => (1_u64..300).prop_map(Step::Pause),
         1 => prop_oneof![Just(Some(2)), Just(Some(3)), Just(None)].prop_map(Step::Route),
-        1 => (0_u8..4).prop_map(Step::View),
+        1 => (0_u8..5).prop_map(Step::View),
         1 => prop_oneof![Just(0_usize), Just(1), Just(2), Just(3), Just(5), Just(13)].prop_map(Step::Rules),
     ]
 }
@@ -222,8 +227,136 @@ fn what_a_flow_depends_on_ends_its_entry() {
     assert_eq!(around(Step::Route(Some(2))), 8, "the same way");
     assert_eq!(around(Step::Link(1, true)), 3);
     assert_eq!(around(Step::Link(2, true)), 7, "another link");
-    assert_eq!(around(Step::Pause(2_000)), 8, "the worker has reported since");
+    assert_eq!(around(Step::Pause(900)), 8);
+    assert_eq!(around(Step::Pause(2_000)), 7, "the worker was silent");
     assert_eq!(around(Step::Pause(100_000)), 6, "the state is another one");
+}
+
+/// The table that has no route for it before a rule leads to another one gets one.
+#[test]
+fn a_route_of_another_table_that_rules_prefer_ends_an_entry() {
+    let burst = || Step::Burst(vec![udp(false, false)]);
+    let steps = |changes: &[Step]| [changes, &vec![burst(); 5]].concat();
+    let by_second = steps(&[Step::View(4), Step::Route(None)]);
+    assert_eq!(compare(0, 100, 100, &by_second), 3);
+    let by_first_again = steps(&[Step::Route(Some(2))]);
+    assert_eq!(compare(0, 100, 100, &[by_second, by_first_again].concat()), 3 + 4);
+}
+
+#[test]
+fn a_half_closed_connection_is_forwarded() {
+    let (plain, fin) = (0x10, 0x11);
+    let begun = [connect(), exchange(3)].concat();
+    let closed = [segment_of(false, fin, 41, 21, 0), segment_of(true, plain, 21, 42, 0)].map(one);
+    let data = (0..10).flat_map(|number| {
+        let seq = 21 + 20 * number;
+        [segment_of(true, plain, seq, 42, 20), segment_of(false, plain, 42, seq + 20, 0)].map(one)
+    });
+    let half_closed = [&begun[..], &closed, &data.collect::<Vec<_>>()].concat();
+    assert_eq!(compare(0, 200, 100, &half_closed) - compare(0, 200, 100, &begun), 18);
+}
+
+/// A segment that met one state only has shown that one a larger window.
+#[test]
+fn states_that_know_different_windows_are_compared_by_the_smaller_one() {
+    let wide = Segment { flags: 0x10, seq: 41, ack: 21, window: 270, len: 0 };
+    let seen_by_one = [Step::Route(None), one(of_connection(false, Kind::Tcp(wide))), Step::Route(Some(2))];
+    let data = (0..20).flat_map(|number| {
+        let seq = 21 + 20 * number;
+        let segments = [segment_of(true, 0x10, seq, 41, 20), segment_of(false, 0x10, 41, seq + 20, 0)];
+        // A flow that was taken back is shared again when the clock has moved on.
+        [Step::Pause(300)].into_iter().chain(segments.map(one))
+    });
+    let begun = [&connect()[..], &exchange(3), &seen_by_one].concat();
+    let forwarded = compare(0, 200, 100, &[begun.clone(), data.collect()].concat());
+    let before = compare(0, 200, 100, &begun);
+    assert!(forwarded - before > 34, "{forwarded} {before}");
+}
+
+/// Each segment of the burst is judged, as none of them is known when it begins.
+#[test]
+fn a_burst_of_one_connection_takes_one_entry() {
+    for flows in [1, 1000] {
+        NOW.set(1_000_000);
+        let (routed, sets) = (Routed::new(), rule_sets(0));
+        let views = Views::new(view(&routed, 0));
+        let mut pair = Pair::new(&views, 0, WorkerLimits::default(), (1000, flows));
+        pair.round();
+        for step in connect() {
+            let Step::Burst(packets) = step else { unreachable!() };
+            packets.iter().for_each(|sent| pair.send(sent));
+        }
+        [&mut pair.truth, &mut pair.fast].into_iter().for_each(|one| one.change_rules(&sets[0]));
+        pair.round();
+        let burst = vec![frame(&segment_of(false, 0x10, 11, 21, 0)); BURST];
+        let [truth, fast] = [&mut pair.truth, &mut pair.fast].map(|one| run(&mut one.forwarder, &burst));
+        assert_eq!(truth, fast);
+        pair.round();
+        (0..3).for_each(|_| pair.send(&segment_of(false, 0x10, 11, 21, 0)));
+        assert_eq!(pair.program.packets, 3, "room for {flows}");
+        assert_eq!(pair.truth.remembered(), pair.fast.remembered());
+    }
+}
+
+/// Changes a route when a worker sleeps for the first time. When it sleeps again, notes how many entries forward, and stops it.
+struct RouteChanges<'p> {
+    routed: &'p mut Routed,
+    program: &'p Program,
+    stop: &'p AtomicBool,
+    /// In the last two sleeps.
+    forwarding: &'p Cell<[usize; 2]>,
+    sleeps: usize,
+}
+
+impl<P> Wait<P> for RouteChanges<'_> {
+    fn wait(&mut self, _: &[Option<P>]) {
+        self.sleeps += 1;
+        match self.sleeps {
+            1 => self.routed.set("198.19.0.0/16", None),
+            _ => self.stop.store(true, Ordering::Relaxed),
+        }
+        let [_, last] = self.forwarding.get();
+        self.forwarding.set([last, self.program.forwarding()]);
+    }
+}
+
+/// A program in the kernel forwards by the routes that the worker has compared.
+#[test]
+fn a_worker_compares_all_routes_before_it_sleeps_again() {
+    NOW.set(1_000_000);
+    let mut routed = Routed::new();
+    let views = Views::new(view(&routed, 0));
+    let mut pair = Pair::new(&views, 0, WorkerLimits::default(), (5000, 5000));
+    pair.round();
+    let Pair { mut fast, program, .. } = pair;
+    for far in [7, 8, 9, 10] {
+        let burst: Vec<_> = (1..=200).map(|near| frame(&udp_between(near, far))).collect();
+        (0..3).for_each(|_| drop(run(&mut fast.forwarder, &burst)));
+    }
+    let (stop, forwarding) = (AtomicBool::new(false), Cell::new([0; 2]));
+    let (routed, program) = (&mut routed, &program);
+    let wait = RouteChanges { routed, program, stop: &stop, forwarding: &forwarding, sleeps: 0 };
+    let (inside, _outside) = memory::pair([0, 0], 1);
+    let mut worker = Worker::new(fast.forwarder, vec![Some(inside)], std::iter::empty(), DropAll, wait);
+    worker.run(&stop).unwrap();
+    let [before, after] = forwarding.get();
+    assert!(before > 700 && after == 0, "{before} {after}");
+}
+
+#[test]
+fn flows_may_be_kept_in_less_room() {
+    NOW.set(1_000_000);
+    let mut routed = Routed::new();
+    let views = Views::new(view(&routed, 0));
+    let mut pair = Pair::new(&views, 0, WorkerLimits::default(), (5000, 100));
+    pair.round();
+    let hosts = (1..=50).map(|near| udp_between(near, 7)).collect::<Vec<_>>();
+    (0..3).for_each(|_| hosts.iter().for_each(|sent| pair.send(sent)));
+    assert_eq!(pair.program.packets, 50);
+    pair.fast.forwarder.filter_mut().unwrap().keep_flows(16);
+    routed.set("198.19.0.0/16", Some(3));
+    pair.round();
+    hosts.iter().for_each(|sent| pair.send(sent));
 }
 
 /// A program that has found an entry before it ended may still use it.

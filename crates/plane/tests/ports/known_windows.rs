@@ -26,6 +26,11 @@ struct Truth {
 }
 
 impl Truth {
+    fn new() -> Truth {
+        let worker = FilterWorker::new(WorkerLimits::default(), 1, 1);
+        Truth { rules: pass_with_states(Tracking::Strict), worker }
+    }
+
     fn passes(&mut self, is_back: bool, segment: TcpSegment) -> bool {
         let ends = [(Address::inet(1), 1), (Address::inet(2), 2)];
         let [from, to] = if is_back { [1, 0] } else { [0, 1] };
@@ -109,25 +114,21 @@ impl Connection {
     }
 }
 
-/// The segments with which a connection begins, near the end of the sequence numbers.
-fn handshake() -> ([(bool, TcpSegment); 3], [u32; 2]) {
+/// The segments with which a connection with these shifts begins, near the end of the sequence numbers.
+fn handshake(scales: [u8; 2]) -> ([(bool, TcpSegment); 3], [u32; 2]) {
     let [first, second] = [u32::MAX - 2000, u32::MAX - 500];
     let segment = |flags, seq, ack, scale| TcpSegment { seq, ack, flags, window: 4000, payload: 0, scale };
     let segments = [
-        (false, segment(SYN, first, 0, Some(SCALES[0]))),
-        (true, segment(SYN | ACK, second, first + 1, Some(SCALES[1]))),
+        (false, segment(SYN, first, 0, Some(scales[0]))),
+        (true, segment(SYN | ACK, second, first + 1, Some(scales[1]))),
         (false, segment(ACK, first + 1, second + 1, None)),
     ];
     (segments, [first + 1, second + 1])
 }
 
 fn compares_as_states_do(program: PortProgram, is_inet6: bool) {
-    let mut lab = FlowLab::new(program, Tracking::Strict);
-    let mut truth = Truth {
-        rules: pass_with_states(Tracking::Strict),
-        worker: FilterWorker::new(WorkerLimits::default(), 1, 1),
-    };
-    let (begin, next) = handshake();
+    let (mut lab, mut truth) = (FlowLab::new(program, Tracking::Strict), Truth::new());
+    let (begin, next) = handshake(SCALES);
     let mut connection = Connection { next, numbers: Numbers(u64::from(is_inet6)) };
     let (mut valid, mut refused, mut forwarded) = (0, 0, 0);
     for number in 0..SEGMENTS {
@@ -158,5 +159,46 @@ fn segments_are_compared_with_windows() {
 fn segments_are_compared_with_windows_in_the_driver() {
     for is_inet6 in [false, true] {
         in_namespace(|| compares_as_states_do(PortProgram::Xdp, is_inet6));
+    }
+}
+
+/// A segment with a flag that the worker decides about.
+const ECHO: u8 = 0x40;
+
+/// Each segment moves the windows by a gigabyte, so that after three the worker could no longer tell which number is the later one.
+fn moves_far(program: PortProgram) {
+    let (mut lab, mut truth) = (FlowLab::new(program, Tracking::Strict), Truth::new());
+    let (begin, [mut sent, answer]) = handshake([14; 2]);
+    let mut forwarded = 0;
+    let mut carry = |is_back, segment: TcpSegment| {
+        assert!(truth.passes(is_back, segment), "{segment:?}");
+        let (frames, known) = lab.carry_from(is_back, &frame(false, is_back, &segment));
+        assert_eq!(frames.len(), 1, "{segment:?}, known {known}");
+        forwarded += known;
+    };
+    begin.into_iter().for_each(|(is_back, segment)| carry(is_back, segment));
+    let segment =
+        |seq, ack, flags, payload| TcpSegment { seq, ack, flags, window: u16::MAX, payload, scale: None };
+    let window = u32::from(u16::MAX) << 14;
+    let mut limit = sent.wrapping_add(4000);
+    for steps in [1, 1, 1, 2, 3, 4, 5, 6] {
+        for _ in 0..steps {
+            carry(false, segment(limit.wrapping_sub(100), answer, ACK, 100));
+            sent = limit;
+            carry(true, segment(answer, sent, ACK, 0));
+            limit = sent.wrapping_add(window);
+        }
+        carry(false, segment(sent, answer, ACK | ECHO, 100));
+        sent = sent.wrapping_add(100);
+        carry(true, segment(answer, sent, ACK | ECHO, 0));
+        limit = sent.wrapping_add(window);
+    }
+    assert!(forwarded > 20, "{forwarded}");
+}
+
+#[test]
+fn windows_move_by_more_than_sequence_numbers_tell_apart() {
+    for program in [PortProgram::Tc, PortProgram::Xdp] {
+        in_namespace(|| moves_far(program));
     }
 }

@@ -328,12 +328,17 @@ impl<A: FlowAddresses> FlowCache<A> {
         if !self.entries[place].sum.has_room() {
             self.settle_own(place, states);
         }
-        let FlowTime { stamp, now, moment } = time;
+        let now = time.now as u32;
         for id in self.states(place) {
-            let last = [states.get(id).0.last, now as u32];
+            let last = [states.get(id).0.last, now];
             self.renewals.push(Renewal { place: place as u32, id, last });
-            states.set_last(id, now as u32);
+            states.set_last(id, now);
         }
+        self.renew_known(place, time);
+    }
+
+    /// Notes a packet that the states of its flow know of.
+    fn renew_known(&mut self, place: usize, FlowTime { stamp, now, moment }: FlowTime) {
         (self.bases[place].stamp, self.bases[place].last) = (stamp, now as u32);
         self.entries[place].mark = self.mark(place, moment, self.entries[place].mark.rules());
     }
@@ -480,7 +485,13 @@ impl<A: FlowAddresses> FlowCache<A> {
     ) -> Option<usize> {
         let since = (floor, new.time.now as u32);
         let hash = self.hash(&new.flow);
-        let place = self.find(hash, &new.flow).or_else(|| self.vacate(hash, since, accounts))?;
+        let found = self.find(hash, &new.flow);
+        if let Some(place) = found.filter(|place| self.is_known(*place, &new, floor)) {
+            // As the further packets of a burst whose first one it was learned from.
+            self.renew_known(place, new.time);
+            return Some(place);
+        }
+        let place = found.or_else(|| self.vacate(hash, since, accounts))?;
         self.recall(place, accounts);
         self.note_used(place);
         let LearnedFlow { flow, translation, states, time: FlowTime { stamp, now, moment }, next_hop, rules } =
@@ -490,6 +501,15 @@ impl<A: FlowAddresses> FlowCache<A> {
         self.replace(place, CachedFlow { flow, mark, sum: FlowSum::default(), next_hop }, translation);
         self.entries[place].mark = self.mark(place, moment, rules);
         Some(place)
+    }
+
+    /// Whether an entry already says what is learned about its flow.
+    fn is_known(&self, place: usize, new: &LearnedFlow<A>, floor: u64) -> bool {
+        let (entry, FlowBasis { states, stamp, .. }) = (&self.entries[place], self.bases[place]);
+        stamp >= floor
+            && states == new.states
+            && (entry.next_hop, entry.mark.rules()) == (new.next_hop, new.rules)
+            && self.translation(place) == new.translation.as_ref()
     }
 
     /// Writes an entry and its translation.

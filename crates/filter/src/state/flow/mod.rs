@@ -12,7 +12,8 @@
 //!
 //! Packets of such a flow may be forwarded elsewhere, before the worker sees them ([`FlowOffload`]). The entry stays: it says
 //! which states and rules those packets count for, and what ends it ends that too. If its segments are compared with windows there,
-//! both move the windows of the connection: before a state judges a segment it asks where they are, and after the burst it says so.
+//! both sides move the windows of the connection: the worker fetches them before a state judges a segment, and hands them over
+//! after the burst.
 
 mod addresses;
 mod cache;

@@ -66,7 +66,7 @@ impl SharedFlows {
         self.features.known(link).is_some_and(|features| features.takes_redirected)
     }
 
-    /// Ends the flows that follow from another view or other routes, and reports as [`FlowControl::follow`].
+    /// Ends all flows if the view differs by more than adjacencies, and reports, as [`FlowControl::follow`].
     pub fn follow(&mut self, view: &Arc<View>, complete_until: ReportTime) {
         if !self.is_stopped && self.features.have_changed() {
             self.stop_without_features();
