@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use fullview_testnet::{ANSWER, eventually, may_run};
+use serde_json::Value;
 
 use crate::kernel_filter::{IPFW, PF};
 use crate::kernel_flows::FlowLab;
@@ -109,12 +110,40 @@ fn frames_of_several_segments_pass_whole() {
     if !may_run(&["ip", "setpriv", "nft", "ethtool"]) {
         return;
     }
-    let lab = FlowLab::new("pf", PF, "packet", 100);
+    let lab = with_large_frames(FlowLab::new("pf", PF, "packet", 100));
+    let packets = carried(&lab, BYTES, 1) as usize;
+    assert!(packets < 2 * BYTES / SEGMENT, "{packets} packets, {}", lab.filter());
+    assert_eq!(dropped(&lab), 0);
+}
+
+/// Leaves it to the cards of the hosts to cut.
+fn with_large_frames(lab: FlowLab) -> FlowLab {
     for host in [&lab.lab.lab.left, &lab.lab.lab.right] {
         host.command("ethtool -K eth0 tx on tso on gso on");
     }
-    let packets = carried(&lab, BYTES, 1) as usize;
-    assert!(packets < 2 * BYTES / SEGMENT, "{packets} packets, {}", lab.filter());
+    lab
+}
+
+/// The frames that were dropped for their length or kind, and the segments that states refused.
+fn dropped(lab: &FlowLab) -> u64 {
+    let counters: Value = serde_json::from_str(&lab.ask("show counters --json")).unwrap();
+    let reasons = ["several_packets", "frame_too_long", "frame_damaged", "filter_state"];
+    reasons.iter().map(|reason| counters["drops"][reason].as_u64().unwrap()).sum()
+}
+
+/// A worker forwards the segments of a frame one by one.
+#[test]
+fn frames_of_several_segments_are_cut_for_workers() {
+    const BYTES: usize = 1_000_000;
+    if !may_run(&["ip", "setpriv", "nft", "ethtool"]) {
+        return;
+    }
+    for (language, rules) in [("pf", PF), ("ipfw", IPFW), ("pf", STATELESS)] {
+        let lab = with_large_frames(FlowLab::new(language, rules, "packet", 0));
+        Connection::new(&lab).carry(BYTES);
+        assert_eq!(lab.in_kernel(), 0);
+        assert_eq!(dropped(&lab), 0);
+    }
 }
 
 #[test]

@@ -43,7 +43,7 @@ enum class {
 	LIFETIME, /* time to live or hop limit used up */
 	OPTIONS, /* IPv4 options, IPv6 hop-by-hop options */
 	MALFORMED,
-	TOO_LONG, /* longer than a packet slot, or several packets in one */
+	TOO_LONG, /* longer than a packet slot, or several packets in one that the kernel or a known flow may forward whole */
 	REINJECTED, /* returned by fullview */
 	ROUTER_STALLED, /* the router is stopped or hangs, so that the kernel knows better */
 	KNOWN_FLOW, /* forwarded here */
@@ -75,8 +75,8 @@ const volatile struct trailer TRAILER;
 /* The longest forwardable frame, without a tag. */
 const volatile __u32 LONGEST;
 /* Whether fullview filters: then the kernel gets no unicast packet to another host before the rules have judged it, as it may
- * answer such a packet. fullview drops those that it cannot read, and gives the others to the kernel afterwards. Packets that
- * are too long for it are dropped here. */
+ * answer such a packet. fullview drops those that it cannot read, and gives the others to the kernel afterwards. Packet sockets get
+ * frames of several packets, which they cut. Packets that are too long are dropped here. */
 const volatile __u8 FILTERED;
 
 struct {
@@ -309,7 +309,7 @@ static __always_inline enum class skb_class(struct __sk_buff *skb)
 		return NOT_OURS;
 	if (is_stalled())
 		return ROUTER_STALLED;
-	too_long = skb->gso_size || skb->len > LONGEST;
+	too_long = skb->gso_size ? !FILTERED : skb->len > LONGEST;
 	if (too_long && !FILTERED)
 		return TOO_LONG;
 	if (frame.h_proto == bpf_htons(ETH_P_IP))
@@ -382,31 +382,44 @@ static __always_inline bool skb_show(struct __sk_buff *skb, struct shown *shown)
 	return is_plain && shown->bytes <= skb->len - ETH_HLEN && !skb_is_reinjected(skb, ETH_HLEN + shown->bytes);
 }
 
-/* Decides to forward a frame by a known flow, if it can be. Several packets in one frame are left to not_to_kernel, which can
- * tell whether they fit. */
+/* The length of the longest packet in a frame. If that has several, each has the headers of the frame; those of a tunnel have more. */
+static __always_inline __u32 longest_in(struct __sk_buff *skb, const struct shown *shown)
+{
+	__u32 headers = shown->is_inet6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
+
+	if (!skb->gso_size)
+		return skb->len - ETH_HLEN;
+	return skb->gso_size + (shown->is_segment ? shown->bytes - shown->payload : headers + UDP_HEADER);
+}
+
+/* Decides to forward a frame by a known flow, if it can be. Several packets of UDP in one frame, which may be a tunnel's, are left to
+ * not_to_kernel, which can tell whether those fit. */
 static __always_inline bool skb_decide_by_flow(struct __sk_buff *skb, struct decision *decision)
 {
 	__u64 now = bpf_ktime_get_coarse_ns();
 	struct shown shown = {};
 	struct flow *flow;
-	__u32 index, whole;
+	__u32 index, padding;
 
 	if (!FLOW_BUCKETS || !skb_show(skb, &shown))
 		return false;
 	index = find_flow(&shown, now);
 	flow = index ? flow_at(index) : 0;
-	if (!flow)
+	if (!flow || longest_in(skb, &shown) > flow->mtu)
 		return false;
-	whole = skb->len - ETH_HLEN;
-	if (skb->gso_size)
+	padding = skb->len - ETH_HLEN - shown.bytes;
+	if (skb->gso_size && !shown.is_segment)
 		decision->class = TOO_LONG;
-	else if (whole <= flow->mtu && claim(flow, &shown, shown.bytes, whole - shown.bytes, now))
+	else if (claim(flow, &shown, shown.bytes, padding, now))
 		decision->class = KNOWN_FLOW;
 	else
 		return false;
 	decision->flow = index;
 	return true;
 }
+
+/* A filter returns how many bytes of a frame it accepts. */
+#define WHOLE 0x7fffffff
 
 /* The filter also sees frames that this host sends, and rejects them. */
 SEC("socket")
@@ -420,10 +433,10 @@ int to_ring(struct __sk_buff *skb)
 	if (skb_decide_by_flow(skb, decision))
 		return 0;
 	decision->class = skb_class(skb);
-	return decision->class == FORWARD ? 0xffff : 0;
+	return decision->class == FORWARD ? WHOLE : 0;
 }
 
-/* Whether a frame of several packets is forwarded by its flow. */
+/* Whether a frame of several packets of UDP is forwarded by its flow. */
 static __always_inline bool claim_segments(struct __sk_buff *skb, struct flow *flow, const struct shown *shown)
 {
 	struct frame frame = { .context = skb, .is_skb = 1 };

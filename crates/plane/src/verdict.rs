@@ -155,7 +155,7 @@ counters! {
         EgressFull = "egress_full",
         /// The frame that a port received is longer than a slot.
         FrameTooLong = "frame_too_long",
-        /// The frame that a port received holds several packets, as GRO makes them.
+        /// The frame that a port received holds several packets, as GRO makes them, and the port cannot cut it.
         SeveralPackets = "several_packets",
         /// The checksum or the tag that the kernel left to finish lies outside of the frame that a port received.
         FrameDamaged = "frame_damaged",

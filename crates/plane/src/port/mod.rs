@@ -13,6 +13,7 @@ pub use crate::port_losses::PortLosses;
 pub mod classify;
 #[cfg(target_os = "linux")]
 mod frame_clock;
+mod large_frame;
 #[cfg(target_os = "linux")]
 pub mod link;
 #[cfg(target_os = "linux")]

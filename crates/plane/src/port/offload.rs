@@ -8,6 +8,14 @@ use crate::wire::{checksum, sctp};
 #[derive(Clone, Copy)]
 pub struct VirtioNetHeader(pub [u8; 10]);
 
+/// What the packets in one frame are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SegmentKind {
+    Tcp4,
+    Tcp6,
+    Udp,
+}
+
 /// A VLAN tag that the kernel keeps beside the frame.
 #[derive(Clone, Copy)]
 pub struct VlanTag {
@@ -24,9 +32,32 @@ impl VirtioNetHeader {
     /// The flag of a partial checksum.
     const NEEDS_CHECKSUM: u8 = 1;
 
+    /// The bit of the kind of packets that says that they may have marks of congestion.
+    const WITH_CONGESTION: u8 = 0x80;
+
     /// Whether the frame holds several packets: merged on receipt (GRO), or to be segmented by a card (GSO).
     pub fn is_several_packets(self) -> bool {
         self.0[1] != 0
+    }
+
+    /// What they are, if that is known here.
+    pub fn segment_kind(self) -> Option<SegmentKind> {
+        match self.0[1] & !VirtioNetHeader::WITH_CONGESTION {
+            1 => Some(SegmentKind::Tcp4),
+            4 => Some(SegmentKind::Tcp6),
+            5 => Some(SegmentKind::Udp),
+            _ => None,
+        }
+    }
+
+    /// The payload of each of them, but the last.
+    pub fn segment_size(self) -> usize {
+        self.number(4)
+    }
+
+    /// Where the bytes begin whose checksum is partial, if it is.
+    pub fn checksum_start(self) -> Option<usize> {
+        (self.0[0] & VirtioNetHeader::NEEDS_CHECKSUM != 0).then(|| self.number(6))
     }
 
     /// Finishes a checksum that covers only the pseudo header so far, or of SCTP nothing; `false` if the field lies outside the

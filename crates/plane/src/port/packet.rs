@@ -4,20 +4,23 @@
 //! also receives and forwards the frame itself, unless the classifier prevents that.
 //!
 //! The port completes frames that never passed a network card: it inserts a VLAN tag that the kernel keeps beside the frame,
-//! and finishes a partial checksum. It does not receive several packets in one frame (GRO, GSO), nor frames that have waited in
-//! the ring for more than a second.
+//! finishes a partial checksum, and cuts a frame of several packets (GRO, GSO). Such a frame is longer than those of the ring, so that
+//! the kernel leaves it in the socket's queue, and its head in the ring. It does not receive frames that have waited for more than a
+//! second.
 
 use std::ffi::c_int;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::{io, iter};
 
 use super::frame_clock::FrameClock;
+use super::large_frame::{LargeFrame, Uncut};
 use super::link::Link;
 use super::offload::{VirtioNetHeader, VlanTag};
 use super::packet_end::packet_end;
 use super::port_slots::PortSlots;
 use super::spread::{Spread, by_owners};
-use super::sys::{FilledFrame, PacketRing, RingSize, SendBatch, Socket};
+use super::sys::{FilledFrame, PacketRing, RingSize, SendBatch, Socket, VIRTIO_HEADER};
 use super::{Port, PortError, PortLosses};
 use crate::burst::{Burst, FRAME_CAPACITY, Packet, Slot};
 
@@ -33,6 +36,9 @@ const DROPPED_IN_A_ROW: usize = 64;
 
 /// Bytes that may wait to be sent: some thousand small frames, more than a driver's ring holds.
 const SEND_BUFFER: c_int = 4 << 20;
+
+/// Bytes of frames of several packets that may wait: some tens of frames.
+const RECEIVE_BUFFER: c_int = 8 << 20;
 
 /// Options of a packet port.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +68,8 @@ pub struct PacketPort<'a> {
     sender: Socket,
     batch: SendBatch,
     slots: PortSlots<'a>,
+    /// A frame of several packets that is being cut.
+    large: LargeFrame,
     losses: PortLosses,
     refused: u64,
     idle: u32,
@@ -79,6 +87,9 @@ impl<'a> PacketPort<'a> {
         let receiver = Socket::raw(libc::AF_PACKET).map_err(link.cannot("be listened on"))?;
         let size = RingSize { frames: options.ring_frames, frame: RING_FRAME };
         let ring = PacketRing::new(&receiver, size).map_err(link.cannot("be given a receive ring"))?;
+        receiver
+            .set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
+            .map_err(link.cannot("be given a receive buffer"))?;
         // The router does not forward what its own host sends.
         receiver
             .set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
@@ -100,6 +111,7 @@ impl<'a> PacketPort<'a> {
             sender,
             batch,
             slots,
+            large: LargeFrame::new(),
             losses,
             refused: 0,
             idle: 0,
@@ -152,6 +164,17 @@ impl<'a> PacketPort<'a> {
     /// The socket for poll or epoll to wait for packets.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.receiver.as_fd()
+    }
+
+    /// Takes the next packet of a frame of several packets. `false` if there is no slot for it.
+    #[cold]
+    fn take_next_of_large(&mut self, burst: &mut Burst<'a>) -> bool {
+        let Some(slot) = self.slots.next() else { return false };
+        slot.port = self.number;
+        if self.large.next(slot) {
+            self.slots.fill(burst);
+        }
+        true
     }
 
     /// Checks now and then that the link still exists.
@@ -214,20 +237,26 @@ pub(super) fn address(link: &Link, protocol: u16) -> libc::sockaddr_ll {
     }
 }
 
-/// Copies a frame into a slot and completes it; `false` if the frame cannot be received.
+/// Copies a frame into a slot and completes it; `false` if the frame cannot be received. One of several packets is left in `large`.
 #[inline]
-fn take(frame: &FilledFrame<'_>, now: FrameClock, slot: &mut Slot, losses: &mut PortLosses) -> bool {
+fn take(
+    frame: &FilledFrame<'_>,
+    now: FrameClock,
+    slot: &mut Slot,
+    (receiver, large): (&Socket, &mut LargeFrame),
+    losses: &mut PortLosses,
+) -> bool {
     let header = &frame.header;
-    if now.is_stale(header) {
-        losses.stale += 1;
-        return false;
-    }
     let Some(offload) = frame.virtio_header().map(VirtioNetHeader) else {
         losses.damaged += 1;
         return false;
     };
-    if offload.is_several_packets() {
-        losses.several += 1;
+    if frame.is_beside() || offload.is_several_packets() {
+        take_large(frame, now, (receiver, large), losses);
+        return false;
+    }
+    if now.is_stale(header) {
+        losses.stale += 1;
         return false;
     }
     if header.tp_len > header.tp_snaplen || header.tp_len as usize > FRAME_CAPACITY {
@@ -240,13 +269,55 @@ fn take(frame: &FilledFrame<'_>, now: FrameClock, slot: &mut Slot, losses: &mut 
     whole && insert_tag(frame, slot, losses)
 }
 
+/// Takes a frame of several packets.
+#[cold]
+fn take_large(
+    frame: &FilledFrame<'_>,
+    now: FrameClock,
+    (receiver, large): (&Socket, &mut LargeFrame),
+    losses: &mut PortLosses,
+) {
+    // In any case, as the frames behind it wait in the same queue.
+    let whole = if frame.is_beside() { receive_large(receiver, large) } else { copy_large(frame, large) };
+    let Some((offload, bytes)) = whole else {
+        losses.several += 1;
+        return;
+    };
+    if now.is_stale(&frame.header) {
+        losses.stale += 1;
+        return;
+    }
+    match large.read(bytes, offload, tag_of(frame)) {
+        Ok(()) => {}
+        Err(Uncut::Unknown) if offload.is_several_packets() => losses.several += 1,
+        Err(_) => losses.too_long += 1,
+    }
+}
+
+/// The next frame of the socket's queue: where it is in the room of `large`. `None` if the kernel has lost it.
+fn receive_large(receiver: &Socket, large: &mut LargeFrame) -> Option<(VirtioNetHeader, Range<usize>)> {
+    let room = large.room();
+    let len = receiver.receive(room).ok().filter(|len| *len <= room.len())?;
+    let offload = room[..len].first_chunk()?;
+    Some((VirtioNetHeader(*offload), VIRTIO_HEADER..len))
+}
+
+/// A frame of several packets that is no longer than those of the ring.
+fn copy_large(frame: &FilledFrame<'_>, large: &mut LargeFrame) -> Option<(VirtioNetHeader, Range<usize>)> {
+    let len = frame.header.tp_snaplen as usize;
+    let is_whole = len == frame.header.tp_len as usize && frame.copy_to(large.room().get_mut(..len)?);
+    is_whole.then_some((VirtioNetHeader(frame.virtio_header()?), 0..len))
+}
+
+fn tag_of(frame: &FilledFrame<'_>) -> Option<VlanTag> {
+    let header = &frame.header;
+    let is_tagged = header.tp_status & libc::TP_STATUS_VLAN_VALID != 0;
+    is_tagged.then_some(VlanTag { ethertype: header.tp_vlan_tpid, control: header.tp_vlan_tci })
+}
+
 #[inline]
 fn insert_tag(frame: &FilledFrame<'_>, slot: &mut Slot, losses: &mut PortLosses) -> bool {
-    let header = &frame.header;
-    if header.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
-        return true;
-    }
-    let fits = VlanTag { ethertype: header.tp_vlan_tpid, control: header.tp_vlan_tci }.insert(slot);
+    let fits = tag_of(frame).is_none_or(|tag| tag.insert(slot));
     losses.too_long += u64::from(!fits);
     fits
 }
@@ -261,6 +332,12 @@ impl<'a> Port<'a> for PacketPort<'a> {
     fn receive(&mut self, burst: &mut Burst<'a>, limit: usize) -> Result<usize, PortError> {
         let (wanted, before, now) = (limit.min(burst.room()), burst.len(), FrameClock::read());
         for seen in 0..wanted {
+            if self.large.has_packets() {
+                if !self.take_next_of_large(burst) {
+                    break;
+                }
+                continue;
+            }
             let (Some(frame), Some(slot)) = (self.ring.peek(), self.slots.next()) else {
                 if seen == 0 {
                     self.check_link()?;
@@ -268,7 +345,7 @@ impl<'a> Port<'a> for PacketPort<'a> {
                 break;
             };
             slot.port = self.number;
-            let taken = take(&frame, now, slot, &mut self.losses);
+            let taken = take(&frame, now, slot, (&self.receiver, &mut self.large), &mut self.losses);
             self.ring.give_back();
             if taken {
                 self.slots.fill(burst);

@@ -13,6 +13,8 @@ mod known_flow;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod known_windows;
 #[cfg(target_os = "linux")]
+mod large_frames;
+#[cfg(target_os = "linux")]
 mod memif;
 #[cfg(target_os = "linux")]
 mod packet;

@@ -19,7 +19,7 @@ mod xdp_ring;
 
 pub(super) use ethtool::{driver, merges_frames, receive_queues, runs_gro, strips_tags};
 pub(super) use kernel_slots::{KernelSlots, SlotMemory};
-pub(super) use packet_ring::{FilledFrame, PacketRing, RingSize};
+pub(super) use packet_ring::{FilledFrame, PacketRing, RingSize, VIRTIO_HEADER};
 pub(super) use send::SendBatch;
 pub(super) use shared_mapping::SharedMapping;
 #[cfg(feature = "bpf")]

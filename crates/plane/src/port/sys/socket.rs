@@ -121,6 +121,15 @@ impl Socket {
         if received < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
+    /// Receives what waits, without waiting. Returns its length, which is larger than that of `bytes` if it was cut off.
+    pub fn receive(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+        // SAFETY: the kernel writes at most as many bytes as the slice has, which is borrowed until the call ends.
+        let received =
+            unsafe { libc::recv(self.0.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), flags) };
+        usize::try_from(received).map_err(|_| io::Error::last_os_error())
+    }
+
     /// Returns the pending error of the socket and clears it.
     pub fn pending_error(&self) -> io::Result<()> {
         match self.get::<c_int>(libc::SOL_SOCKET, libc::SO_ERROR)? {

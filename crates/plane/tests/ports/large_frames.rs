@@ -1,0 +1,186 @@
+//! Packet ports cut frames of several packets as the kernel does for a card that cannot cut them.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fullview_plane::burst::{Arena, BURST, Burst};
+use fullview_plane::port::Port;
+use fullview_plane::port::packet::{PacketOptions, PacketPort};
+use fullview_testnet::{Node, cable, eventually, may_run};
+
+use crate::conformance::{Pool, SLOTS};
+
+/// Payload of the connection.
+const BYTES: usize = 1 << 20;
+/// Where the transport header begins, by family.
+const TRANSPORT: [usize; 2] = [34, 54];
+/// How long it may take until a frame comes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Left, a router with the kernel alone, and right. The router's kernel cuts what it sends to the right.
+fn hosts() -> [Node; 3] {
+    let nodes: [Node; 3] = std::array::from_fn(|_| Node::new());
+    let [left, router, right] = &nodes;
+    cable((left, "eth0"), (router, "eth1"));
+    cable((router, "eth2"), (right, "eth0"));
+    router.sysctl("ipv4/ip_forward", "1");
+    router.sysctl("ipv6/conf/all/forwarding", "1");
+    for (node, interface, number) in
+        [(left, "eth0", "1.2"), (router, "eth1", "1.1"), (router, "eth2", "2.1"), (right, "eth0", "2.2")]
+    {
+        node.ip(&format!("address add 10.0.{number}/24 dev {interface}"));
+        node.ip(&format!("address add fd00:{}/64 dev {interface} nodad", number.replace('.', "::")));
+    }
+    for (node, gateway) in [(left, 1), (right, 2)] {
+        node.ip(&format!("route add default via 10.0.{gateway}.1"));
+        node.ip(&format!("-6 route add default via fd00:{gateway}::1"));
+    }
+    router.command("ethtool -K eth2 tso off gso off tx-udp-segmentation off");
+    nodes
+}
+
+/// The frames of an interface with payload for this port until so much of it came, or none for a while, without what a router changes.
+fn captured(
+    node: &Node,
+    interface: &'static str,
+    (port, transport): (u16, usize),
+    ready: &Sender<()>,
+) -> Vec<Vec<u8>> {
+    let ready = ready.clone();
+    node.run(move || {
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let mut packets = PacketPort::open(0, interface, PacketOptions::default()).unwrap();
+        ready.send(()).unwrap();
+        packets.recycle(&mut pool.take(BURST));
+        let (mut frames, mut burst, mut bytes, begin) = (Vec::new(), Burst::new(), 0, Instant::now());
+        while bytes < BYTES && begin.elapsed() < PATIENCE {
+            packets.receive(&mut burst, BURST).unwrap();
+            for packet in burst.iter() {
+                let frame = packet.frame();
+                let payload = payload_of(frame, port, transport);
+                bytes += payload;
+                frames.extend((payload > 0).then(|| unrouted(frame, transport)));
+            }
+            packets.recycle(&mut burst);
+        }
+        assert_eq!(packets.losses(), Default::default());
+        frames
+    })
+}
+
+/// The bytes behind the transport header of a frame for this port.
+fn payload_of(frame: &[u8], port: u16, transport: usize) -> usize {
+    let is_inet = frame[12..14] == [8, 0];
+    let protocol = frame[if is_inet { 23 } else { 20 }];
+    let header = match protocol {
+        6 => usize::from(frame[transport + 12] >> 4) * 4,
+        17 => 8,
+        _ => return 0,
+    };
+    let is_for_port =
+        is_inet == (transport == TRANSPORT[0]) && frame[transport + 2..transport + 4] == port.to_be_bytes();
+    let number = |at| usize::from(u16::from_be_bytes([frame[at], frame[at + 1]]));
+    let end = if is_inet { 14 + number(16) } else { 54 + number(18) };
+    if is_for_port { end - transport - header } else { 0 }
+}
+
+/// A frame without MAC addresses, hops, and the checksum that they are in.
+fn unrouted(frame: &[u8], transport: usize) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    frame[..12].fill(0);
+    if transport == TRANSPORT[0] {
+        frame[22] = 0;
+        frame[24..26].fill(0);
+    } else {
+        frame[21] = 0;
+    }
+    frame
+}
+
+/// What a port of the router and the host behind it receive.
+fn both_cuts([_, router, right]: &[Node; 3], of: (u16, usize), send: impl FnOnce()) -> [Vec<Vec<u8>>; 2] {
+    let (ready, are_ready) = channel();
+    thread::scope(|scope| {
+        let by_port = scope.spawn(|| captured(router, "eth1", of, &ready));
+        let by_kernel = scope.spawn(|| captured(right, "eth0", of, &ready));
+        (0..2).for_each(|_| are_ready.recv().unwrap());
+        send();
+        [by_port, by_kernel].map(|thread| thread.join().unwrap())
+    })
+}
+
+fn received_frames(node: &Node, interface: &str) -> usize {
+    let shown = node.ip(&format!("-s link show dev {interface}"));
+    let line = shown.lines().skip_while(|line| !line.contains("RX:")).nth(1).unwrap().to_owned();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn assert_are_same([by_port, by_kernel]: &[Vec<Vec<u8>>; 2]) {
+    assert_eq!(by_port.len(), by_kernel.len());
+    for (number, (port, kernel)) in by_port.iter().zip(by_kernel).enumerate() {
+        assert!(port == kernel, "frame {number}:\n{port:02x?}\n{kernel:02x?}");
+    }
+}
+
+#[test]
+fn segments_of_a_connection_are_those_that_the_kernel_cuts() {
+    if !may_run(&["ip", "ethtool"]) {
+        return;
+    }
+    let nodes = hosts();
+    let [left, router, right] = &nodes;
+    for (address, transport) in ["10.0.2.2:7000", "[fd00:2::2]:7000"].into_iter().zip(TRANSPORT) {
+        let address: SocketAddr = address.parse().unwrap();
+        let listener = right.run(move || TcpListener::bind(address).unwrap());
+        let mut sender = left.run(move || TcpStream::connect(address).unwrap());
+        let mut receiver = listener.accept().unwrap().0;
+        let before = received_frames(router, "eth1");
+        let cuts = both_cuts(&nodes, (7000, transport), || {
+            let bytes = (0..BYTES).map(|at| (at % 251) as u8).collect::<Vec<_>>();
+            thread::scope(|scope| {
+                scope.spawn(|| sender.write_all(&bytes).unwrap());
+                receiver.read_exact(&mut vec![0; BYTES]).unwrap();
+            });
+        });
+        assert_are_same(&cuts);
+        let (merged, cut) = (received_frames(router, "eth1") - before, cuts[0].len());
+        assert!(cut > 2 * merged && cut > BYTES / 1460, "{merged} frames became {cut}");
+    }
+}
+
+/// Sends datagrams of 1,000 bytes, and a shorter one at the end of each frame (`UDP_SEGMENT`).
+fn segmented_datagrams(host: &str) -> String {
+    let family = if host.contains(':') { "AF_INET6" } else { "AF_INET" };
+    let count = BYTES / 20_500 + 1;
+    format!(
+        "import socket; s = socket.socket(socket.{family}, socket.SOCK_DGRAM); s.setsockopt(17, 103, 1000); \
+         [s.sendto(bytes([n % 251]) * 20500, ('{host}', 7000)) for n in range({count})]"
+    )
+}
+
+#[test]
+fn datagrams_are_those_that_the_kernel_cuts() {
+    if !may_run(&["ip", "ethtool", "python3"]) {
+        return;
+    }
+    let nodes = hosts();
+    let [left, router, _] = &nodes;
+    for (host, transport) in ["10.0.2.2", "fd00:2::2"].into_iter().zip(TRANSPORT) {
+        let before = received_frames(router, "eth1");
+        let cuts = both_cuts(&nodes, (7000, transport), || {
+            let mut program = left.start("python3", &["-c", &segmented_datagrams(host)]);
+            assert!(
+                eventually(|| !program.is_running()) && program.output().is_empty(),
+                "{}",
+                program.output()
+            );
+        });
+        assert_are_same(&cuts);
+        let (merged, cut) = (received_frames(router, "eth1") - before, cuts[0].len());
+        assert!(cut > 2 * merged && cut > BYTES / 1000, "{merged} frames became {cut}");
+    }
+}
