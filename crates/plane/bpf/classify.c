@@ -43,7 +43,7 @@ enum class {
 	LIFETIME, /* time to live or hop limit used up */
 	OPTIONS, /* IPv4 options, IPv6 hop-by-hop options */
 	MALFORMED,
-	TOO_LONG, /* longer than a packet slot, or several packets in one that the kernel or a known flow may forward whole */
+	TOO_LONG, /* longer than a packet slot; or several packets in one, other than segments of TCP that fullview filters */
 	REINJECTED, /* returned by fullview */
 	ROUTER_STALLED, /* the router is stopped or hangs, so that the kernel knows better */
 	KNOWN_FLOW, /* forwarded here */
@@ -76,7 +76,7 @@ const volatile struct trailer TRAILER;
 const volatile __u32 LONGEST;
 /* Whether fullview filters: then the kernel gets no unicast packet to another host before the rules have judged it, as it may
  * answer such a packet. fullview drops those that it cannot read, and gives the others to the kernel afterwards. Packet sockets get
- * frames of several packets, which they cut. Packets that are too long are dropped here. */
+ * frames of several segments of TCP, which they cut. Other packets that are too long for it are dropped here. */
 const volatile __u8 FILTERED;
 
 struct {
@@ -266,6 +266,13 @@ static __always_inline enum class unless_tcp_is_left(enum class class, const str
 	return class == FORWARD && settings->leaves_tcp && protocol == IPPROTO_TCP ? TCP_BESIDE_LARGE : class;
 }
 
+/* Of frames of several packets a socket gets those of TCP alone. For most others the kernel cannot describe the offload to a socket
+ * (virtio_net_hdr_from_skb), and after the first of those the socket's ring gets no frame any more. */
+static __always_inline enum class unless_too_long(enum class class, struct __sk_buff *skb, __u8 protocol)
+{
+	return class == FORWARD && skb->gso_size && protocol != IPPROTO_TCP ? TOO_LONG : class;
+}
+
 static __always_inline enum class skb_inet(struct __sk_buff *skb, const struct ingress *settings)
 {
 	struct iphdr ip;
@@ -274,7 +281,7 @@ static __always_inline enum class skb_inet(struct __sk_buff *skb, const struct i
 		return MALFORMED;
 	if (skb_is_reinjected(skb, ETH_HLEN + inet_len(&ip)))
 		return REINJECTED;
-	return unless_tcp_is_left(inet(&ip, skb->len - ETH_HLEN), settings, ip.protocol);
+	return unless_too_long(unless_tcp_is_left(inet(&ip, skb->len - ETH_HLEN), settings, ip.protocol), skb, ip.protocol);
 }
 
 static __always_inline enum class skb_inet6(struct __sk_buff *skb, const struct ingress *settings)
@@ -285,7 +292,7 @@ static __always_inline enum class skb_inet6(struct __sk_buff *skb, const struct 
 		return MALFORMED;
 	if (skb_is_reinjected(skb, ETH_HLEN + inet6_len(&ip)))
 		return REINJECTED;
-	return unless_tcp_is_left(inet6(&ip, skb->len - ETH_HLEN), settings, ip.nexthdr);
+	return unless_too_long(unless_tcp_is_left(inet6(&ip, skb->len - ETH_HLEN), settings, ip.nexthdr), skb, ip.nexthdr);
 }
 
 static __always_inline enum class skb_class(struct __sk_buff *skb)
@@ -382,14 +389,10 @@ static __always_inline bool skb_show(struct __sk_buff *skb, struct shown *shown)
 	return is_plain && shown->bytes <= skb->len - ETH_HLEN && !skb_is_reinjected(skb, ETH_HLEN + shown->bytes);
 }
 
-/* The length of the longest packet in a frame. If that has several, each has the headers of the frame; those of a tunnel have more. */
+/* The length of the longest packet in a frame: each of several segments has the headers of the frame. */
 static __always_inline __u32 longest_in(struct __sk_buff *skb, const struct shown *shown)
 {
-	__u32 headers = shown->is_inet6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
-
-	if (!skb->gso_size)
-		return skb->len - ETH_HLEN;
-	return skb->gso_size + (shown->is_segment ? shown->bytes - shown->payload : headers + UDP_HEADER);
+	return skb->gso_size ? shown->bytes - shown->payload + skb->gso_size : skb->len - ETH_HLEN;
 }
 
 /* Decides to forward a frame by a known flow, if it can be. Several packets of UDP in one frame, which may be a tunnel's, are left to
@@ -405,12 +408,12 @@ static __always_inline bool skb_decide_by_flow(struct __sk_buff *skb, struct dec
 		return false;
 	index = find_flow(&shown, now);
 	flow = index ? flow_at(index) : 0;
-	if (!flow || longest_in(skb, &shown) > flow->mtu)
+	if (!flow)
 		return false;
 	padding = skb->len - ETH_HLEN - shown.bytes;
 	if (skb->gso_size && !shown.is_segment)
 		decision->class = TOO_LONG;
-	else if (claim(flow, &shown, shown.bytes, padding, now))
+	else if (longest_in(skb, &shown) <= flow->mtu && claim(flow, &shown, shown.bytes, padding, now))
 		decision->class = KNOWN_FLOW;
 	else
 		return false;

@@ -7,8 +7,7 @@ use crate::verdict::Reason;
 pub struct PortLosses {
     /// Received frames that are longer than a slot.
     pub too_long: u64,
-    /// Received frames with several packets that the port cannot cut, or that the kernel had no memory for; `ethtool -K NAME gro off` makes
-    /// it deliver them one by one.
+    /// Received frames with several packets that the port cannot cut, such as in a tunnel, or that the kernel had no memory for.
     pub several: u64,
     /// Received frames with a checksum or tag outside of the frame.
     pub damaged: u64,

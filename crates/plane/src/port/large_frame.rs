@@ -1,5 +1,6 @@
 //! Frames of several packets, which the kernel merged (GRO) or left to a card to cut (GSO): cuts them into frames of one packet
-//! each, as the kernel does for a card that cannot (`net/ipv4/tcp_offload.c`, `net/ipv4/udp_offload.c` and their IPv6 ones).
+//! each, as the kernel does for a card that cannot (`net/ipv4/tcp_offload.c`, `net/ipv4/udp_offload.c` and their IPv6 ones). Each packet
+//! of IPv4 has another identification; that it was the same in all packets that were merged the kernel does not say.
 
 use std::ops::Range;
 
@@ -36,6 +37,8 @@ pub enum Uncut {
 /// Memory for one frame of several packets, which become those of slots one by one.
 pub struct LargeFrame {
     bytes: Box<[u8]>,
+    /// Where the frame begins.
+    begin: usize,
     cut: Option<Cut>,
     tag: Option<VlanTag>,
 }
@@ -58,7 +61,7 @@ struct Cut {
 
 impl LargeFrame {
     pub fn new() -> LargeFrame {
-        LargeFrame { bytes: vec![0; CAPACITY].into(), cut: None, tag: None }
+        LargeFrame { bytes: vec![0; CAPACITY].into(), begin: 0, cut: None, tag: None }
     }
 
     /// Where the kernel writes the next frame. What was left of the last one is gone.
@@ -72,6 +75,11 @@ impl LargeFrame {
         self.cut.is_some()
     }
 
+    /// How many there are.
+    pub fn packets(&self) -> usize {
+        self.cut.map_or(0, |cut| (cut.end - cut.payload).div_ceil(cut.size).max(1) - cut.number)
+    }
+
     /// Reads a frame in a part of the room, of which this is said.
     ///
     /// # Errors
@@ -82,9 +90,8 @@ impl LargeFrame {
         offload: VirtioNetHeader,
         tag: Option<VlanTag>,
     ) -> Result<(), Uncut> {
-        self.cut = None;
-        self.bytes.copy_within(frame.clone(), 0);
-        let cut = Cut::of(&self.bytes[..frame.len()], offload).ok_or(Uncut::Unknown)?;
+        (self.cut, self.begin) = (None, frame.start);
+        let cut = Cut::of(&self.bytes[frame], offload).ok_or(Uncut::Unknown)?;
         if cut.payload + cut.size + TAG > FRAME_CAPACITY {
             return Err(Uncut::TooLong);
         }
@@ -94,13 +101,13 @@ impl LargeFrame {
 
     /// Writes the next packet into a slot. `false` if there is none.
     pub fn next(&mut self, slot: &mut Slot) -> bool {
-        let Some(cut) = &mut self.cut else { return false };
+        let (Some(cut), whole) = (&mut self.cut, &self.bytes[self.begin..]) else { return false };
         let payload = cut.payload_of(cut.number);
         let (is_first, is_last) = (cut.number == 0, payload.end == cut.end);
         slot.set_frame_len(cut.payload + payload.len());
         let frame = slot.frame_mut();
-        frame[..cut.payload].copy_from_slice(&self.bytes[..cut.payload]);
-        frame[cut.payload..].copy_from_slice(&self.bytes[payload]);
+        frame[..cut.payload].copy_from_slice(&whole[..cut.payload]);
+        frame[cut.payload..].copy_from_slice(&whole[payload]);
         cut.write_headers(frame, [is_first, is_last]);
         cut.number += 1;
         if is_last {
@@ -130,8 +137,7 @@ fn network(frame: &[u8]) -> Option<(bool, u8, Range<usize>)> {
 }
 
 impl Cut {
-    /// How to cut this frame. A card would be told by the offload where the checksum of its outer transport header is; in a tunnel
-    /// that is another place.
+    /// How to cut this frame. Above UDP there may be a tunnel: then the checksum that is left to a card is in another place.
     fn of(frame: &[u8], offload: VirtioNetHeader) -> Option<Cut> {
         let (kind, size) = (offload.segment_kind()?, offload.segment_size());
         let (is_inet6, protocol, Range { start: transport, end }) = network(frame)?;
@@ -144,7 +150,8 @@ impl Cut {
         let bytes = frame.get(transport..end)?;
         let header = if is_tcp { usize::from(*bytes.get(TCP_LENGTH)? >> 4) * 4 } else { udp::HEADER };
         let is_header = header <= bytes.len() && (!is_tcp || header >= TCP_HEADER);
-        let is_right = is_kind && is_header && size > 0 && offload.checksum_start() == Some(transport);
+        let is_outer = offload.checksum_start().map_or(is_tcp, |start| start == transport);
+        let is_right = is_kind && is_header && size > 0 && is_outer;
         let payload = transport + header;
         is_right.then_some(Cut { is_inet6, is_tcp, transport, payload, end, size, number: 0 })
     }
@@ -233,7 +240,9 @@ mod tests {
         large.read(3..3 + frame.len(), offload, None)?;
         let mut packets = Vec::new();
         while large.has_packets() {
+            let left = large.packets();
             assert!(large.next(slot));
+            assert_eq!(large.packets(), left - 1);
             packets.push(slot.frame().to_vec());
         }
         assert!(!large.next(slot));
@@ -297,7 +306,8 @@ mod tests {
         };
         assert_eq!(packets(&whole, offload).map(|packets| packets.len()), Ok(5));
         assert_eq!(other(1, 0x81).map(|packets| packets.len()), Ok(5), "with marks of congestion");
-        for (at, byte) in [(0, 0), (1, 4), (1, 5), (1, 3), (4, 0), (6, 54)] {
+        assert_eq!(other(0, 0).map(|packets| packets.len()), Ok(5), "with whole checksums");
+        for (at, byte) in [(1, 4), (1, 5), (1, 3), (4, 0), (6, 54)] {
             assert_eq!(other(at, byte), Err(Uncut::Unknown), "{at} {byte}");
         }
         assert_eq!(packets(&whole[..400], offload), Err(Uncut::Unknown));

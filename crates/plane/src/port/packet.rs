@@ -4,9 +4,8 @@
 //! also receives and forwards the frame itself, unless the classifier prevents that.
 //!
 //! The port completes frames that never passed a network card: it inserts a VLAN tag that the kernel keeps beside the frame,
-//! finishes a partial checksum, and cuts a frame of several packets (GRO, GSO). Such a frame is longer than those of the ring, so that
-//! the kernel leaves it in the socket's queue, and its head in the ring. It does not receive frames that have waited for more than a
-//! second.
+//! finishes a partial checksum, and cuts a frame of several packets (GRO, GSO). Of one that is longer than those of the ring the kernel
+//! leaves the whole in the socket's queue, and its head in the ring. It does not receive frames that have waited for more than a second.
 
 use std::ffi::c_int;
 use std::ops::Range;
@@ -37,8 +36,8 @@ const DROPPED_IN_A_ROW: usize = 64;
 /// Bytes that may wait to be sent: some thousand small frames, more than a driver's ring holds.
 const SEND_BUFFER: c_int = 4 << 20;
 
-/// Bytes of frames of several packets that may wait: some tens of frames.
-const RECEIVE_BUFFER: c_int = 8 << 20;
+/// Half of the bytes of frames of several packets that may wait, which are some hundred frames: the kernel doubles it.
+const RECEIVE_BUFFER: c_int = 4 << 20;
 
 /// Options of a packet port.
 #[derive(Clone, Copy, Debug)]
@@ -87,9 +86,7 @@ impl<'a> PacketPort<'a> {
         let receiver = Socket::raw(libc::AF_PACKET).map_err(link.cannot("be listened on"))?;
         let size = RingSize { frames: options.ring_frames, frame: RING_FRAME };
         let ring = PacketRing::new(&receiver, size).map_err(link.cannot("be given a receive ring"))?;
-        receiver
-            .set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
-            .map_err(link.cannot("be given a receive buffer"))?;
+        receive_beside(&receiver).map_err(link.cannot("be given a receive buffer"))?;
         // The router does not forward what its own host sends.
         receiver
             .set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
@@ -213,6 +210,12 @@ impl<'a> PacketPort<'a> {
     }
 }
 
+/// Has frames that are longer than those of the ring wait in the socket's queue.
+fn receive_beside(receiver: &Socket) -> io::Result<()> {
+    receiver.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)?;
+    receiver.set(libc::SOL_PACKET, libc::PACKET_COPY_THRESH, 1)
+}
+
 /// A socket that only sends, because it is bound to no protocol.
 fn sender(link: &Link, options: PacketOptions<'_>) -> Result<Socket, PortError> {
     let failed = link.cannot("be sent by");
@@ -238,6 +241,7 @@ pub(super) fn address(link: &Link, protocol: u16) -> libc::sockaddr_ll {
 }
 
 /// Copies a frame into a slot and completes it; `false` if the frame cannot be received. One of several packets is left in `large`.
+/// Fails if the link has.
 #[inline]
 fn take(
     frame: &FilledFrame<'_>,
@@ -245,65 +249,86 @@ fn take(
     slot: &mut Slot,
     (receiver, large): (&Socket, &mut LargeFrame),
     losses: &mut PortLosses,
-) -> bool {
-    let header = &frame.header;
-    let Some(offload) = frame.virtio_header().map(VirtioNetHeader) else {
-        losses.damaged += 1;
-        return false;
-    };
-    if frame.is_beside() || offload.is_several_packets() {
-        take_large(frame, now, (receiver, large), losses);
-        return false;
+) -> io::Result<bool> {
+    let (header, offload) = (&frame.header, frame.virtio_header().map(VirtioNetHeader));
+    if frame.is_beside() || offload.is_some_and(VirtioNetHeader::is_several_packets) {
+        return take_large(frame, now, (receiver, large), losses).map(|()| false);
     }
+    let Some(offload) = offload else {
+        losses.damaged += 1;
+        return Ok(false);
+    };
     if now.is_stale(header) {
         losses.stale += 1;
-        return false;
+        return Ok(false);
     }
     if header.tp_len > header.tp_snaplen || header.tp_len as usize > FRAME_CAPACITY {
         losses.too_long += 1;
-        return false;
+        return Ok(false);
     }
     slot.set_frame_len(header.tp_len as usize);
     let whole = frame.copy_to(slot.frame_mut()) && offload.finish_checksum(slot.frame_mut());
     losses.damaged += u64::from(!whole);
-    whole && insert_tag(frame, slot, losses)
+    Ok(whole && insert_tag(frame, slot, losses))
 }
 
-/// Takes a frame of several packets.
+/// Takes a frame of several packets, or loses it. Fails if the link has.
 #[cold]
 fn take_large(
     frame: &FilledFrame<'_>,
     now: FrameClock,
     (receiver, large): (&Socket, &mut LargeFrame),
     losses: &mut PortLosses,
-) {
+) -> io::Result<()> {
     // In any case, as the frames behind it wait in the same queue.
-    let whole = if frame.is_beside() { receive_large(receiver, large) } else { copy_large(frame, large) };
+    let (whole, link) = if frame.is_beside() {
+        receive_large(frame, receiver, large)
+    } else {
+        (copy_large(frame, large), Ok(()))
+    };
     let Some((offload, bytes)) = whole else {
         losses.several += 1;
-        return;
+        return link;
     };
     if now.is_stale(&frame.header) {
         losses.stale += 1;
-        return;
+        return link;
     }
     match large.read(bytes, offload, tag_of(frame)) {
         Ok(()) => {}
         Err(Uncut::Unknown) if offload.is_several_packets() => losses.several += 1,
         Err(_) => losses.too_long += 1,
     }
+    link
 }
 
-/// The next frame of the socket's queue: where it is in the room of `large`. `None` if the kernel has lost it.
-fn receive_large(receiver: &Socket, large: &mut LargeFrame) -> Option<(VirtioNetHeader, Range<usize>)> {
-    let room = large.room();
-    let len = receiver.receive(room).ok().filter(|len| *len <= room.len())?;
-    let offload = room[..len].first_chunk()?;
-    Some((VirtioNetHeader(*offload), VIRTIO_HEADER..len))
+/// A frame in the room of a [`LargeFrame`], and what the kernel says of it.
+type Whole = (VirtioNetHeader, Range<usize>);
+
+/// The next frame of the socket's queue, unless the kernel has lost it, and whether the link has failed.
+fn receive_large(
+    frame: &FilledFrame<'_>,
+    receiver: &Socket,
+    large: &mut LargeFrame,
+) -> (Option<Whole>, io::Result<()>) {
+    let (room, mut link, whole) = (large.room(), Ok(()), VIRTIO_HEADER + frame.header.tp_len as usize);
+    loop {
+        match receiver.receive(room) {
+            Ok(len) if len == whole && len <= room.len() => {
+                let offload = room.first_chunk().map(|offload| VirtioNetHeader(*offload));
+                return (offload.map(|offload| (offload, VIRTIO_HEADER..len)), link);
+            }
+            // One that the ring does not have any more, or that is too long.
+            Ok(_) => {}
+            // An error of the link comes once, before the frame.
+            Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) && link.is_ok() => link = Err(error),
+            Err(_) => return (None, link),
+        }
+    }
 }
 
 /// A frame of several packets that is no longer than those of the ring.
-fn copy_large(frame: &FilledFrame<'_>, large: &mut LargeFrame) -> Option<(VirtioNetHeader, Range<usize>)> {
+fn copy_large(frame: &FilledFrame<'_>, large: &mut LargeFrame) -> Option<Whole> {
     let len = frame.header.tp_snaplen as usize;
     let is_whole = len == frame.header.tp_len as usize && frame.copy_to(large.room().get_mut(..len)?);
     is_whole.then_some((VirtioNetHeader(frame.virtio_header()?), 0..len))
@@ -347,8 +372,10 @@ impl<'a> Port<'a> for PacketPort<'a> {
             slot.port = self.number;
             let taken = take(&frame, now, slot, (&self.receiver, &mut self.large), &mut self.losses);
             self.ring.give_back();
-            if taken {
-                self.slots.fill(burst);
+            match taken {
+                Ok(true) => self.slots.fill(burst),
+                Ok(false) => {}
+                Err(error) => return Err(self.failed(error)),
             }
         }
         Ok(burst.len() - before)
@@ -410,6 +437,11 @@ impl<'a> Port<'a> for PacketPort<'a> {
 
     fn losses(&mut self) -> PortLosses {
         std::mem::take(&mut self.losses)
+    }
+
+    /// What is left of a frame of several packets, whose age was looked at when it came.
+    fn undated(&mut self) -> usize {
+        self.large.packets()
     }
 
     fn has_unsent(&mut self) -> bool {

@@ -7,8 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fullview_plane::burst::{Arena, BURST, Burst};
-use fullview_plane::port::Port;
 use fullview_plane::port::packet::{PacketOptions, PacketPort};
+use fullview_plane::port::{Port, PortError, PortLosses};
+use fullview_testnet::current::{ip, wait_until_up};
 use fullview_testnet::{Node, cable, eventually, may_run};
 
 use crate::conformance::{Pool, SLOTS};
@@ -62,12 +63,16 @@ fn captured(
             for packet in burst.iter() {
                 let frame = packet.frame();
                 let payload = payload_of(frame, port, transport);
+                // More may come in the same burst.
+                if payload > 0 && bytes < BYTES {
+                    frames.push(unrouted(frame, transport));
+                }
                 bytes += payload;
-                frames.extend((payload > 0).then(|| unrouted(frame, transport)));
             }
             packets.recycle(&mut burst);
         }
-        assert_eq!(packets.losses(), Default::default());
+        let PortLosses { too_long, several, damaged, .. } = packets.losses();
+        assert_eq!([too_long, several, damaged, packets.overruns().unwrap()], [0; 4]);
         frames
     })
 }
@@ -152,14 +157,18 @@ fn segments_of_a_connection_are_those_that_the_kernel_cuts() {
     }
 }
 
-/// Sends datagrams of 1,000 bytes, and a shorter one at the end of each frame (`UDP_SEGMENT`).
-fn segmented_datagrams(host: &str) -> String {
+/// Sends so many frames of datagrams of 1,000 bytes, and a shorter one at the end of each (`UDP_SEGMENT`).
+fn segmented_datagrams(host: &str, count: usize) -> String {
     let family = if host.contains(':') { "AF_INET6" } else { "AF_INET" };
-    let count = BYTES / 20_500 + 1;
     format!(
         "import socket; s = socket.socket(socket.{family}, socket.SOCK_DGRAM); s.setsockopt(17, 103, 1000); \
          [s.sendto(bytes([n % 251]) * 20500, ('{host}', 7000)) for n in range({count})]"
     )
+}
+
+fn run_python(node: &Node, code: &str) {
+    let mut program = node.start("python3", &["-c", code]);
+    assert!(eventually(|| !program.is_running()) && program.output().is_empty(), "{}", program.output());
 }
 
 #[test]
@@ -172,15 +181,61 @@ fn datagrams_are_those_that_the_kernel_cuts() {
     for (host, transport) in ["10.0.2.2", "fd00:2::2"].into_iter().zip(TRANSPORT) {
         let before = received_frames(router, "eth1");
         let cuts = both_cuts(&nodes, (7000, transport), || {
-            let mut program = left.start("python3", &["-c", &segmented_datagrams(host)]);
-            assert!(
-                eventually(|| !program.is_running()) && program.output().is_empty(),
-                "{}",
-                program.output()
-            );
+            run_python(left, &segmented_datagrams(host, BYTES / 20_500 + 1));
         });
         assert_are_same(&cuts);
         let (merged, cut) = (received_frames(router, "eth1") - before, cuts[0].len());
         assert!(cut > 2 * merged && cut > BYTES / 1000, "{merged} frames became {cut}");
     }
+}
+
+/// The first byte of each payload, and whether the link failed meanwhile, until so many came.
+fn first_bytes<'a>(port: &mut PacketPort<'a>, free: &mut Burst<'a>, count: usize) -> (Vec<u8>, bool) {
+    let (mut bytes, mut is_down, mut burst) = (Vec::new(), false, Burst::new());
+    port.recycle(free);
+    eventually(|| {
+        is_down |= matches!(port.receive(&mut burst, BURST), Err(PortError::Down { .. }));
+        let of_datagrams = burst.iter().filter(|packet| payload_of(packet.frame(), 7000, TRANSPORT[0]) > 0);
+        bytes.extend(of_datagrams.map(|packet| packet.frame()[42]));
+        port.recycle(&mut burst);
+        bytes.len() >= count
+    });
+    (bytes, is_down)
+}
+
+/// The kernel says that the link has failed in place of the next frame.
+#[test]
+fn frames_that_wait_while_the_link_fails_are_received_in_order() {
+    const FRAMES: usize = 3;
+    if !may_run(&["ip", "ethtool", "python3"]) {
+        return;
+    }
+    let [left, router, right] = hosts();
+    let ((ready, is_ready), (sent, are_sent)) = (channel(), channel());
+    let expected: Vec<u8> = (0..FRAMES as u8).flat_map(|number| [number; 21]).collect();
+    thread::scope(|scope| {
+        let both = scope.spawn(|| {
+            router.run(move || {
+                let mut arena = Arena::new(SLOTS);
+                let mut pool = Pool::new(&mut arena);
+                let mut port = PacketPort::open(0, "eth1", PacketOptions::default()).unwrap();
+                ready.send(()).unwrap();
+                are_sent.recv().unwrap();
+                ip("link set dev eth1 down");
+                ip("link set dev eth1 up");
+                let first = first_bytes(&mut port, &mut pool.take(BURST), 21 * FRAMES);
+                wait_until_up(&["eth1"]);
+                ready.send(()).unwrap();
+                are_sent.recv().unwrap();
+                [first, first_bytes(&mut port, &mut Burst::new(), 21 * FRAMES)]
+            })
+        });
+        for _ in 0..2 {
+            is_ready.recv().unwrap();
+            run_python(&left, &segmented_datagrams("10.0.2.2", FRAMES));
+            sent.send(()).unwrap();
+        }
+        assert_eq!(both.join().unwrap(), [(expected.clone(), true), (expected, false)]);
+    });
+    drop(right);
 }

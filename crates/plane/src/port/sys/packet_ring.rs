@@ -48,8 +48,6 @@ impl PacketRing {
     pub fn new(socket: &Socket, size: RingSize) -> io::Result<PacketRing> {
         socket.set(libc::SOL_PACKET, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as c_int)?;
         socket.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
-        // Frames of any length that are longer than those of the ring wait in the socket's queue.
-        socket.set(libc::SOL_PACKET, libc::PACKET_COPY_THRESH, 1)?;
         let per_block = BLOCK / size.frame;
         let blocks = size.frames.div_ceil(per_block);
         let request = tpacket_req {
@@ -89,8 +87,8 @@ impl PacketRing {
 }
 
 impl FilledFrame<'_> {
-    /// Whether the frame is longer than those of the ring, so that [`Socket::receive`] has it, with its virtio-net header: the next
-    /// one there.
+    /// Whether the frame is longer than those of the ring, and is the next one of [`Socket::receive`], with its virtio-net header
+    /// (`PACKET_COPY_THRESH`).
     pub fn is_beside(&self) -> bool {
         self.header.tp_status & libc::TP_STATUS_COPY != 0
     }
