@@ -277,7 +277,7 @@ impl FlowSharing {
     /// Whether the worker has not reported for so long that programs forwarded nothing. Then the caller takes all flows back: no
     /// change meanwhile was compared with them.
     pub(crate) fn was_silent(&self, now: u64) -> bool {
-        now.wrapping_sub(self.reported) * NANOS_PER_MILLISECOND >= LONGEST_SILENCE
+        now.wrapping_sub(self.reported) >= LONGEST_SILENCE / NANOS_PER_MILLISECOND
     }
 
     /// Reports that the worker runs, takes the counts of some entries, and frees entries that ended. The worker calls it once

@@ -12,7 +12,7 @@ use crate::wire::ipv4::{Ipv4Packet, protocol};
 use crate::wire::ipv6::{self, Ipv6Packet};
 use crate::wire::{Field, udp};
 
-/// The longest frame, with a virtio-net header: a packet of 65,535 bytes. The kernel makes larger ones only where it was told to
+/// The longest frame, with a virtio-net header: a packet of 65,535 bytes. The kernel makes larger ones only where it is set to
 /// (`gso_max_size`).
 const CAPACITY: usize = 10 + ETHERNET + TAG + 65_535;
 
