@@ -1,4 +1,5 @@
-//! Rules of policy routing: chooses the table of a packet whose interface has rules. Only the slow parser gets here.
+//! Rules of policy routing: chooses the table of a packet whose interface has rules. Only the slow parser gets here, and what compares
+//! the routes of shared flows.
 //!
 //! A table without a route to the destination is passed over, so this looks the destination up, table by table. The lookup
 //! stage does it once more in the table that was chosen, with the rest of the burst.
@@ -94,12 +95,11 @@ fn choose(
 /// Source and destination.
 fn addresses(packet: &Slot, destination: &Destination) -> (u128, u128) {
     let frame = Frame::new_unchecked(packet.frame());
-    match destination {
-        Destination::Inet(to) => {
-            (Ipv4Packet::new_unchecked(frame.payload()).source().into(), u128::from(*to))
-        }
-        Destination::Inet6(to) => (Ipv6Packet::new_unchecked(frame.payload()).source(), *to),
-    }
+    let source = match destination {
+        Destination::Inet(_) => Ipv4Packet::new_unchecked(frame.payload()).source().into(),
+        Destination::Inet6(_) => Ipv6Packet::new_unchecked(frame.payload()).source(),
+    };
+    (source, destination.bits())
 }
 
 /// Protocol and ports of a correct packet. `None` behind headers of IPv6 that the kernel reads too before it applies rules.

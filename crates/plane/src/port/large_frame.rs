@@ -4,26 +4,21 @@
 
 use std::ops::Range;
 
+use fullview_filter::packet::protocol::tcp::{CWR, FIN, PUSH};
+
 use super::offload::{SegmentKind, VirtioNetHeader, VlanTag};
+use super::sys::VIRTIO_HEADER;
 use crate::burst::{FRAME_CAPACITY, Slot};
-use crate::wire::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
+use crate::wire::checksum::{pseudo_ipv4, pseudo_ipv6};
 use crate::wire::ethernet::{EtherType, Frame, HEADER as ETHERNET, TAG};
 use crate::wire::ipv4::{Ipv4Packet, protocol};
 use crate::wire::ipv6::{self, Ipv6Packet};
-use crate::wire::{Field, udp};
+use crate::wire::tcp::Segment;
+use crate::wire::udp::{self, Datagram};
 
 /// The longest frame, with a virtio-net header: a packet of 65,535 bytes. The kernel makes larger ones only where it is set to
 /// (`gso_max_size`).
-const CAPACITY: usize = 10 + ETHERNET + TAG + 65_535;
-
-const TCP_SEQUENCE: Field<4> = Field(4);
-const TCP_LENGTH: usize = 12;
-const TCP_FLAGS: usize = 13;
-const TCP_CHECKSUM: Field<2> = Field(16);
-const TCP_HEADER: usize = 20;
-const FIN: u8 = 0x01;
-const PUSH: u8 = 0x08;
-const CONGESTION_WINDOW_REDUCED: u8 = 0x80;
+const CAPACITY: usize = VIRTIO_HEADER + ETHERNET + TAG + 65_535;
 
 /// Why a frame cannot be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,10 +143,9 @@ impl Cut {
             SegmentKind::Udp => protocol == protocol::UDP,
         };
         let bytes = frame.get(transport..end)?;
-        let header = if is_tcp { usize::from(*bytes.get(TCP_LENGTH)? >> 4) * 4 } else { udp::HEADER };
-        let is_header = header <= bytes.len() && (!is_tcp || header >= TCP_HEADER);
+        let header = if is_tcp { Segment::new_checked(bytes).ok()?.header_len() } else { udp::HEADER };
         let is_outer = offload.checksum_start().map_or(is_tcp, |start| start == transport);
-        let is_right = is_kind && is_header && size > 0 && is_outer;
+        let is_right = is_kind && header <= bytes.len() && size > 0 && is_outer;
         let payload = transport + header;
         is_right.then_some(Cut { is_inet6, is_tcp, transport, payload, end, size, number: 0 })
     }
@@ -177,26 +171,17 @@ impl Cut {
         };
         let bytes = &mut frame[self.transport..];
         if self.is_tcp {
-            self.write_tcp(bytes, [is_first, is_last], pseudo);
+            let mut segment = Segment::new_unchecked(bytes);
+            segment.set_seq(segment.seq().wrapping_add((self.number * self.size) as u32));
+            let first_only = if is_first { 0 } else { CWR };
+            let last_only = if is_last { 0 } else { FIN | PUSH };
+            segment.set_flags(segment.flags() & !(first_only | last_only));
+            segment.fill_checksum(pseudo);
         } else {
-            let mut datagram = udp::Datagram::new_unchecked(bytes);
+            let mut datagram = Datagram::new_unchecked(bytes);
             datagram.set_length(transport as u16);
             datagram.fill_checksum(pseudo);
         }
-    }
-
-    fn write_tcp(&self, segment: &mut [u8], [is_first, is_last]: [bool; 2], pseudo: Sum) {
-        let sequence = TCP_SEQUENCE.number(segment).wrapping_add((self.number * self.size) as u32);
-        TCP_SEQUENCE.set_number(segment, sequence);
-        if !is_first {
-            segment[TCP_FLAGS] &= !CONGESTION_WINDOW_REDUCED;
-        }
-        if !is_last {
-            segment[TCP_FLAGS] &= !(FIN | PUSH);
-        }
-        TCP_CHECKSUM.set_number(segment, 0);
-        let sum = pseudo.bytes(segment).checksum();
-        TCP_CHECKSUM.set_number(segment, sum);
     }
 }
 
@@ -204,12 +189,14 @@ impl Cut {
 mod tests {
     use super::*;
     use crate::burst::Arena;
+    use crate::wire::checksum::Sum;
+    use crate::wire::tcp;
     use proptest::prelude::*;
 
     /// A frame of this kind, and what the kernel says of it.
     fn frame(kind: u8, payload: usize, options: usize) -> (Vec<u8>, VirtioNetHeader, usize) {
         let (is_inet6, is_tcp) = (kind == 4, kind != 5);
-        let header = if is_tcp { TCP_HEADER + 4 * options } else { udp::HEADER };
+        let header = if is_tcp { tcp::HEADER + 4 * options } else { udp::HEADER };
         let ip = if is_inet6 { ipv6::HEADER } else { 20 };
         let mut frame: Vec<u8> = (0..ETHERNET + ip + header + payload).map(|at| at as u8).collect();
         let above = (header + payload) as u16;
@@ -224,8 +211,8 @@ mod tests {
         }
         let transport = ETHERNET + ip;
         if is_tcp {
-            frame[transport + TCP_LENGTH] = (header / 4 * 16) as u8;
-            frame[transport + TCP_FLAGS] = 0x99;
+            frame[transport + 12] = (header / 4 * 16) as u8;
+            frame[transport + 13] = 0x99;
         }
         let mut offload = [1, kind, 0, 0, 0, 0, 0, 0, 0, 0];
         offload[4..6].copy_from_slice(&100_u16.to_ne_bytes());
@@ -275,7 +262,7 @@ mod tests {
                 prop_assert!(pseudo.bytes(bytes).verifies());
                 if kind != 5 {
                     let flags = 0x99 & if number == 0 { 0xff } else { 0x7f } & if number == last { 0xff } else { 0xf6 };
-                    prop_assert_eq!(bytes[TCP_FLAGS], flags);
+                    prop_assert_eq!(bytes[13], flags);
                 }
             }
         }

@@ -314,11 +314,11 @@ fn receive_large(
     let (room, mut link, whole) = (large.room(), Ok(()), VIRTIO_HEADER + frame.header.tp_len as usize);
     loop {
         match receiver.receive(room) {
-            Ok(len) if len == whole && len <= room.len() => {
-                let offload = room.first_chunk().map(|offload| VirtioNetHeader(*offload));
-                return (offload.map(|offload| (offload, VIRTIO_HEADER..len)), link);
+            Ok(len) if len == whole => {
+                let offload = room.first_chunk().filter(|_| len <= room.len());
+                return (offload.map(|offload| (VirtioNetHeader(*offload), VIRTIO_HEADER..len)), link);
             }
-            // One that the ring does not have any more, or that is too long.
+            // One that the ring does not have any more.
             Ok(_) => {}
             // An error of the link comes once, before the frame.
             Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) && link.is_ok() => link = Err(error),

@@ -1,7 +1,7 @@
 //! The header of TCP (RFC 9293), as far as a router writes it.
 
-use super::Field;
 use super::checksum::Sum;
+use super::{Field, Malformed, check_len};
 
 /// Bytes of a header without options.
 pub const HEADER: usize = 20;
@@ -13,6 +13,64 @@ const ACKNOWLEDGEMENT: Field<4> = Field(8);
 const DATA_OFFSET: Field<1> = Field(12);
 const FLAGS: Field<1> = Field(13);
 const CHECKSUM: Field<2> = Field(16);
+
+/// A view of a segment from its header on.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<T>(T);
+
+impl<T: AsRef<[u8]>> Segment<T> {
+    /// A view whose accessors panic where `bytes` is too short.
+    pub const fn new_unchecked(bytes: T) -> Segment<T> {
+        Segment(bytes)
+    }
+
+    /// A view none of whose accessors can panic: the header lies within the bytes.
+    pub fn new_checked(bytes: T) -> Result<Segment<T>, Malformed> {
+        let header = "TCP";
+        check_len(header, bytes.as_ref(), HEADER)?;
+        let have = bytes.as_ref().len();
+        let segment = Segment(bytes);
+        let found = segment.header_len();
+        if found < HEADER || found > have {
+            return Err(Malformed::HeaderLength { header, found, have });
+        }
+        Ok(segment)
+    }
+
+    /// Bytes of the header with its options.
+    pub fn header_len(&self) -> usize {
+        usize::from(DATA_OFFSET.number(self.0.as_ref()) >> 4) * 4
+    }
+
+    /// The sequence number.
+    pub fn seq(&self) -> u32 {
+        SEQUENCE.number(self.0.as_ref())
+    }
+
+    /// The control bits.
+    pub fn flags(&self) -> u8 {
+        FLAGS.number(self.0.as_ref())
+    }
+}
+
+impl<T: AsRef<[u8]> + AsMut<[u8]>> Segment<T> {
+    /// Sets the sequence number.
+    pub fn set_seq(&mut self, seq: u32) {
+        SEQUENCE.set_number(self.0.as_mut(), seq);
+    }
+
+    /// Sets the control bits.
+    pub fn set_flags(&mut self, flags: u8) {
+        FLAGS.set_number(self.0.as_mut(), flags);
+    }
+
+    /// Computes the checksum.
+    pub fn fill_checksum(&mut self, pseudo: Sum) {
+        CHECKSUM.set_number(self.0.as_mut(), 0);
+        let value = pseudo.bytes(self.0.as_ref()).checksum();
+        CHECKSUM.set_number(self.0.as_mut(), value);
+    }
+}
 
 /// A segment without options, payload and window, which is what a reset is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +97,7 @@ impl BareSegment {
         ACKNOWLEDGEMENT.set_number(&mut bytes, self.ack);
         DATA_OFFSET.set_number(&mut bytes, (HEADER / 4) as u8 * 16);
         FLAGS.set_number(&mut bytes, self.flags);
-        let checksum = pseudo.bytes(&bytes).checksum();
-        CHECKSUM.set_number(&mut bytes, checksum);
+        Segment::new_unchecked(&mut bytes).fill_checksum(pseudo);
         bytes
     }
 }

@@ -41,6 +41,15 @@ impl Pair {
         Pair { truth, fast, program, links }
     }
 
+    /// A pair that has begun, with room for so many known flows in the worker and in the program, and its routes.
+    fn begun(flows: (usize, u16)) -> (Routed, Pair) {
+        NOW.set(1_000_000);
+        let routed = Routed::new();
+        let mut pair = Pair::new(&Views::new(view(&routed, 0)), 0, WorkerLimits::default(), flows);
+        pair.round();
+        (routed, pair)
+    }
+
     /// A worker begins a round at least this often.
     fn round(&mut self) {
         self.program.memory.report_control(NOW.get() * 1_000_000);
@@ -280,11 +289,7 @@ fn states_that_know_different_windows_are_compared_by_the_smaller_one() {
 #[test]
 fn a_burst_of_one_connection_takes_one_entry() {
     for flows in [1, 1000] {
-        NOW.set(1_000_000);
-        let (routed, sets) = (Routed::new(), rule_sets(0));
-        let views = Views::new(view(&routed, 0));
-        let mut pair = Pair::new(&views, 0, WorkerLimits::default(), (1000, flows));
-        pair.round();
+        let ((_routed, mut pair), sets) = (Pair::begun((1000, flows)), rule_sets(0));
         for step in connect() {
             let Step::Burst(packets) = step else { unreachable!() };
             packets.iter().for_each(|sent| pair.send(sent));
@@ -326,12 +331,7 @@ impl<P> Wait<P> for RouteChanges<'_> {
 /// A program in the kernel forwards by the routes that the worker has compared.
 #[test]
 fn a_worker_compares_all_routes_before_it_sleeps_again() {
-    NOW.set(1_000_000);
-    let mut routed = Routed::new();
-    let views = Views::new(view(&routed, 0));
-    let mut pair = Pair::new(&views, 0, WorkerLimits::default(), (5000, 5000));
-    pair.round();
-    let Pair { mut fast, program, .. } = pair;
+    let (mut routed, Pair { mut fast, program, .. }) = Pair::begun((5000, 5000));
     for far in [7, 8, 9, 10] {
         let burst: Vec<_> = (1..=200).map(|near| frame(&udp_between(near, far))).collect();
         (0..3).for_each(|_| drop(run(&mut fast.forwarder, &burst)));
@@ -348,11 +348,7 @@ fn a_worker_compares_all_routes_before_it_sleeps_again() {
 
 #[test]
 fn flows_may_be_kept_in_less_room() {
-    NOW.set(1_000_000);
-    let mut routed = Routed::new();
-    let views = Views::new(view(&routed, 0));
-    let mut pair = Pair::new(&views, 0, WorkerLimits::default(), (5000, 100));
-    pair.round();
+    let (mut routed, mut pair) = Pair::begun((5000, 100));
     let hosts = (1..=50).map(|near| udp_between(near, 7)).collect::<Vec<_>>();
     (0..3).for_each(|_| hosts.iter().for_each(|sent| pair.send(sent)));
     assert_eq!(pair.program.packets, 50);
@@ -365,11 +361,7 @@ fn flows_may_be_kept_in_less_room() {
 /// A program that has found an entry before it ended may still use it.
 #[test]
 fn an_entry_is_used_again_after_a_barrier_only() {
-    NOW.set(1_000_000);
-    let routed = Routed::new();
-    let views = Views::new(view(&routed, 0));
-    let mut pair = Pair::new(&views, 0, WorkerLimits::default(), (1000, 1));
-    pair.round();
+    let (_routed, mut pair) = Pair::begun((1000, 1));
     (0..5).for_each(|_| pair.send(&udp(false, false)));
     assert_eq!(pair.program.packets, 3);
     pair.fast.forwarder.take_back_flows();
@@ -389,11 +381,7 @@ fn an_entry_is_used_again_after_a_barrier_only() {
 
 #[test]
 fn nothing_passes_when_the_worker_or_the_router_is_silent() {
-    NOW.set(1_000_000);
-    let routed = Routed::new();
-    let views = Views::new(view(&routed, 0));
-    let mut pair = Pair::new(&views, 0, WorkerLimits::default(), (1000, 10));
-    pair.round();
+    let (_routed, mut pair) = Pair::begun((1000, 10));
     (0..3).for_each(|_| pair.send(&udp(false, false)));
     let (port, frame) = frame(&udp(false, false));
     assert!(pair.program.forward(port, &frame, NOW.get() + 900).is_some());
