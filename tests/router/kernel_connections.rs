@@ -2,7 +2,7 @@
 //! moment longer than the filter would.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use fullview_testnet::{ANSWER, eventually, may_run};
@@ -143,6 +143,34 @@ fn frames_of_several_segments_are_cut_for_workers() {
         Connection::new(&lab).carry(BYTES);
         assert_eq!(lab.in_kernel(), 0);
         assert_eq!(dropped(&lab), 0);
+    }
+}
+
+/// The same for datagrams (`UDP_SEGMENT`), and a flow whose first packet is such a frame is shared too.
+#[test]
+fn frames_of_several_datagrams_are_cut_for_workers() {
+    const FRAMES: u16 = 30;
+    const DATAGRAMS: u16 = 20 * FRAMES;
+    if !may_run(&["ip", "setpriv", "nft", "ethtool", "python3"]) {
+        return;
+    }
+    let send = format!(
+        "import socket, time; s = socket.socket(type=socket.SOCK_DGRAM); s.setsockopt(17, 103, 1000); \
+         [(s.sendto(bytes(20000), ('10.0.2.2', 4080)), time.sleep(.02)) for _ in range({FRAMES})]"
+    );
+    for (language, rules, flows) in [("pf", PF, 0), ("ipfw", IPFW, 0), ("pf", PF, 100)] {
+        let lab = FlowLab::new(language, rules, "packet", flows);
+        let hosts = &lab.lab.lab;
+        hosts.left.command("ethtool -K eth0 tx on gso on tx-udp-segmentation on");
+        let receiver = hosts.right.run(|| UdpSocket::bind("10.0.2.2:4080").unwrap());
+        receiver.set_read_timeout(Some(ANSWER)).unwrap();
+        let mut sender = hosts.left.start("python3", &["-c", &send]);
+        for _ in 0..DATAGRAMS {
+            assert_eq!(receiver.recv(&mut [0; 2000]).unwrap(), 1000);
+        }
+        assert!(eventually(|| !sender.is_running()) && sender.output().is_empty(), "{}", sender.output());
+        assert_eq!(dropped(&lab), 0);
+        assert!(eventually(|| (lab.in_kernel() > 0) == (flows > 0)), "{}", lab.filter());
     }
 }
 

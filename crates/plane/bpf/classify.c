@@ -3,7 +3,7 @@
  *
  *   to_socket      (XDP) redirects forwardable frames to the AF_XDP socket of their queue, where the kernel does not see them;
  *   all_to_socket  (XDP) redirects all frames there, for traffic generators and receivers;
- *   to_ring        (filter of a packet socket) accepts forwardable frames;
+ *   to_ring        (filter of a packet socket) accepts forwardable frames, and to_ring_by_kind does, which the kernel may refuse;
  *   not_to_kernel  (tcx, ingress) drops the frames that to_ring accepted, so that the kernel does not forward them too.
  *
  * A frame is forwardable if it is unicast IP to a MAC address of the router, and a router can forward it without any
@@ -31,6 +31,7 @@
 #include "frame.h"
 #include "known_flow.h"
 #include "link_failures.h"
+#include "segments.h"
 
 /* Classes of frames: the indices of `counts`, with names in classify.rs. */
 enum class {
@@ -43,7 +44,7 @@ enum class {
 	LIFETIME, /* time to live or hop limit used up */
 	OPTIONS, /* IPv4 options, IPv6 hop-by-hop options */
 	MALFORMED,
-	TOO_LONG, /* longer than a packet slot; or several packets in one, other than segments of TCP that fullview filters */
+	TOO_LONG, /* longer than a packet slot; or several packets in one, other than those that fullview filters and cuts */
 	REINJECTED, /* returned by fullview */
 	ROUTER_STALLED, /* the router is stopped or hangs, so that the kernel knows better */
 	KNOWN_FLOW, /* forwarded here */
@@ -76,7 +77,7 @@ const volatile struct trailer TRAILER;
 const volatile __u32 LONGEST;
 /* Whether fullview filters: then the kernel gets no unicast packet to another host before the rules have judged it, as it may
  * answer such a packet. fullview drops those that it cannot read, and gives the others to the kernel afterwards. Packet sockets get
- * frames of several segments of TCP, which they cut. Other packets that are too long for it are dropped here. */
+ * frames of several segments of TCP, or datagrams of UDP, which they cut. Other packets that are too long for it are dropped here. */
 const volatile __u8 FILTERED;
 
 struct {
@@ -266,36 +267,45 @@ static __always_inline enum class unless_tcp_is_left(enum class class, const str
 	return class == FORWARD && settings->leaves_tcp && protocol == IPPROTO_TCP ? TCP_BESIDE_LARGE : class;
 }
 
-/* Of frames of several packets a socket gets those of TCP alone. For most others the kernel cannot describe the offload to a socket
- * (virtio_net_hdr_from_skb), and after the first of those the socket's ring gets no frame any more. */
-static __always_inline enum class unless_too_long(enum class class, struct __sk_buff *skb, __u8 protocol)
+/* Whether a frame of several packets has those that packet sockets cut. For most others the kernel cannot describe the offload to a
+ * socket (virtio_net_hdr_from_skb), and after the first of those the socket's ring gets no frame any more. */
+static __always_inline bool can_be_cut(struct __sk_buff *skb, __u8 protocol, bool by_kind)
 {
-	return class == FORWARD && skb->gso_size && protocol != IPPROTO_TCP ? TOO_LONG : class;
+	return protocol == IPPROTO_TCP || (by_kind && protocol == IPPROTO_UDP && is_datagrams(skb));
 }
 
-static __always_inline enum class skb_inet(struct __sk_buff *skb, const struct ingress *settings)
+static __always_inline enum class unless_too_long(enum class class, struct __sk_buff *skb, __u8 protocol, bool by_kind)
 {
+	return class == FORWARD && skb->gso_size && !can_be_cut(skb, protocol, by_kind) ? TOO_LONG : class;
+}
+
+static __always_inline enum class skb_inet(struct __sk_buff *skb, const struct ingress *settings, bool by_kind)
+{
+	enum class class;
 	struct iphdr ip;
 
 	if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)))
 		return MALFORMED;
 	if (skb_is_reinjected(skb, ETH_HLEN + inet_len(&ip)))
 		return REINJECTED;
-	return unless_too_long(unless_tcp_is_left(inet(&ip, skb->len - ETH_HLEN), settings, ip.protocol), skb, ip.protocol);
+	class = unless_tcp_is_left(inet(&ip, skb->len - ETH_HLEN), settings, ip.protocol);
+	return unless_too_long(class, skb, ip.protocol, by_kind);
 }
 
-static __always_inline enum class skb_inet6(struct __sk_buff *skb, const struct ingress *settings)
+static __always_inline enum class skb_inet6(struct __sk_buff *skb, const struct ingress *settings, bool by_kind)
 {
+	enum class class;
 	struct ipv6hdr ip;
 
 	if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)))
 		return MALFORMED;
 	if (skb_is_reinjected(skb, ETH_HLEN + inet6_len(&ip)))
 		return REINJECTED;
-	return unless_too_long(unless_tcp_is_left(inet6(&ip, skb->len - ETH_HLEN), settings, ip.nexthdr), skb, ip.nexthdr);
+	class = unless_tcp_is_left(inet6(&ip, skb->len - ETH_HLEN), settings, ip.nexthdr);
+	return unless_too_long(class, skb, ip.nexthdr, by_kind);
 }
 
-static __always_inline enum class skb_class(struct __sk_buff *skb)
+static __always_inline enum class skb_class(struct __sk_buff *skb, bool by_kind)
 {
 	struct ingress_key key = { .interface = skb->ifindex };
 	enum class class = NOT_IP;
@@ -320,9 +330,9 @@ static __always_inline enum class skb_class(struct __sk_buff *skb)
 	if (too_long && !FILTERED)
 		return TOO_LONG;
 	if (frame.h_proto == bpf_htons(ETH_P_IP))
-		class = settings->forwards_inet ? skb_inet(skb, settings) : NOT_OURS;
+		class = settings->forwards_inet ? skb_inet(skb, settings, by_kind) : NOT_OURS;
 	else if (frame.h_proto == bpf_htons(ETH_P_IPV6))
-		class = settings->forwards_inet6 ? skb_inet6(skb, settings) : NOT_OURS;
+		class = settings->forwards_inet6 ? skb_inet6(skb, settings, by_kind) : NOT_OURS;
 	return too_long && class == FORWARD ? TOO_LONG : class;
 }
 
@@ -389,15 +399,23 @@ static __always_inline bool skb_show(struct __sk_buff *skb, struct shown *shown)
 	return is_plain && shown->bytes <= skb->len - ETH_HLEN && !skb_is_reinjected(skb, ETH_HLEN + shown->bytes);
 }
 
-/* The length of the longest packet in a frame: each of several segments has the headers of the frame. */
-static __always_inline __u32 longest_in(struct __sk_buff *skb, const struct shown *shown)
+/* The bytes of the headers that each packet of a frame has. */
+static __always_inline __u32 headers_of(const struct shown *shown)
 {
-	return skb->gso_size ? shown->bytes - shown->payload + skb->gso_size : skb->len - ETH_HLEN;
+	__u32 network = shown->is_inet6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
+
+	return shown->is_segment ? shown->bytes - shown->payload : network + UDP_HEADER;
 }
 
-/* Decides to forward a frame by a known flow, if it can be. Several packets of UDP in one frame, which may be a tunnel's, are left to
+/* The length of the longest packet in a frame of those that can be cut, or of one. */
+static __always_inline __u32 longest_in(struct __sk_buff *skb, const struct shown *shown)
+{
+	return skb->gso_size ? headers_of(shown) + skb->gso_size : skb->len - ETH_HLEN;
+}
+
+/* Decides to forward a frame by a known flow, if it can be. Several packets of UDP in one frame that may be a tunnel's are left to
  * not_to_kernel, which can tell whether those fit. */
-static __always_inline bool skb_decide_by_flow(struct __sk_buff *skb, struct decision *decision)
+static __always_inline bool skb_decide_by_flow(struct __sk_buff *skb, struct decision *decision, bool by_kind)
 {
 	__u64 now = bpf_ktime_get_coarse_ns();
 	struct shown shown = {};
@@ -411,7 +429,7 @@ static __always_inline bool skb_decide_by_flow(struct __sk_buff *skb, struct dec
 	if (!flow)
 		return false;
 	padding = skb->len - ETH_HLEN - shown.bytes;
-	if (skb->gso_size && !shown.is_segment)
+	if (skb->gso_size && !shown.is_segment && !(by_kind && is_datagrams(skb)))
 		decision->class = TOO_LONG;
 	else if (longest_in(skb, &shown) <= flow->mtu && claim(flow, &shown, shown.bytes, padding, now))
 		decision->class = KNOWN_FLOW;
@@ -425,18 +443,30 @@ static __always_inline bool skb_decide_by_flow(struct __sk_buff *skb, struct dec
 #define WHOLE 0x7fffffff
 
 /* The filter also sees frames that this host sends, and rejects them. */
-SEC("socket")
-int to_ring(struct __sk_buff *skb)
+static __always_inline int accepted(struct __sk_buff *skb, bool by_kind)
 {
 	struct decision *decision = current_decision();
 
 	if (!decision || skb->pkt_type == PACKET_OUTGOING)
 		return 0;
 	decision->flow = 0;
-	if (skb_decide_by_flow(skb, decision))
+	if (skb_decide_by_flow(skb, decision, by_kind))
 		return 0;
-	decision->class = skb_class(skb);
+	decision->class = skb_class(skb, by_kind);
 	return decision->class == FORWARD ? WHOLE : 0;
+}
+
+SEC("socket")
+int to_ring(struct __sk_buff *skb)
+{
+	return accepted(skb, false);
+}
+
+/* A kernel that is locked down, or without type information, refuses it. */
+SEC("socket")
+int to_ring_by_kind(struct __sk_buff *skb)
+{
+	return accepted(skb, true);
 }
 
 /* Whether a frame of several packets of UDP is forwarded by its flow. */

@@ -8,7 +8,7 @@ use std::io;
 
 use aya::programs::links::FdLink;
 use aya::programs::xdp::{XdpLink, XdpMode};
-use aya::programs::{ProgramError, SchedClassifier, Xdp};
+use aya::programs::{ProgramError, SchedClassifier, SocketFilter, Xdp};
 use aya::{Ebpf, EbpfLoader};
 
 /// A compiled file of `bpf/`.
@@ -185,6 +185,16 @@ impl LoadedObject {
         self.program(
             name,
             |program: &mut SchedClassifier| {
+                if program.fd().is_ok() { Ok(()) } else { program.load() }
+            },
+        )
+    }
+
+    /// As [`Self::xdp`], a filter of a packet socket.
+    pub fn socket_filter(&mut self, name: &'static str) -> Result<&mut SocketFilter, BpfError> {
+        self.program(
+            name,
+            |program: &mut SocketFilter| {
                 if program.fd().is_ok() { Ok(()) } else { program.load() }
             },
         )

@@ -10,6 +10,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
 use aya::EbpfLoader;
@@ -17,11 +18,11 @@ use aya::maps::{self, Array, MapData, MapError, PerCpuArray, XskMap};
 use aya::programs::links::FdLink;
 use aya::programs::tc::TcAttachOptions;
 use aya::programs::xdp::XdpMode;
-use aya::programs::{LinkOrder, ProgramError, SchedClassifier, SocketFilter, TcAttachType, Xdp};
+use aya::programs::{LinkOrder, ProgramError, SchedClassifier, TcAttachType, Xdp};
 
 use super::link::Link;
 use super::sys::SharedWords;
-use crate::bpf::{self, LoadedObject};
+use crate::bpf::{self, BpfError, LoadedObject};
 use crate::burst::FRAME_CAPACITY;
 use crate::kernel_flows::{FlowMemory, FlowRegions, FlowWords, Region};
 use crate::link_program::{self, LinkProgramError};
@@ -70,6 +71,9 @@ const KERNEL_REASONS: [Option<&str>; CLASSES.len()] = [
     None,
     Some("tcp_beside_large"),
 ];
+
+/// Where a kernel with type information (BTF) has it.
+const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 
 /// Sockets of all interfaces and queues together: the room in classify.c.
 const SOCKETS: u32 = 1024;
@@ -277,14 +281,22 @@ impl Classifier {
 
     /// The filter of packet sockets, to open a [`super::packet::PacketPort`] with.
     pub fn filter(&mut self) -> Result<BorrowedFd<'_>, ClassifyError> {
-        let filter: &mut SocketFilter =
-            self.loaded.program(
-                "to_ring",
-                |filter: &mut SocketFilter| {
-                    if filter.fd().is_ok() { Ok(()) } else { filter.load() }
-                },
-            )?;
+        let name = self.filter_program()?;
+        let filter = self.loaded.socket_filter(name)?;
         Ok(filter.fd().map_err(ClassifyError::program)?.as_fd())
+    }
+
+    /// The filter that knows what the packets in a frame of several are, which only a router with a filter needs, or the one that does
+    /// not where the kernel refuses that.
+    fn filter_program(&mut self) -> Result<&'static str, ClassifyError> {
+        if !self.is_filtered || !Path::new(KERNEL_TYPES).exists() {
+            return Ok("to_ring");
+        }
+        match self.loaded.socket_filter("to_ring_by_kind") {
+            Ok(_) => Ok("to_ring_by_kind"),
+            Err(BpfError::Program { .. }) => Ok("to_ring"),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Makes the kernel drop the frames that the socket filter accepts, from now on.

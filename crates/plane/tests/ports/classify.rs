@@ -18,7 +18,7 @@ use fullview_plane::port::packet::{PacketOptions, PacketPort};
 use fullview_plane::port::reinject::ReinjectThread;
 use fullview_plane::wire::ethernet::Mac;
 use fullview_testnet::current::{command, ip, sysctl, wait_until_up};
-use fullview_testnet::{Node, eventually, in_namespace};
+use fullview_testnet::{Node, eventually, in_namespace, may_run};
 
 use crate::conformance::{PATIENCE, Pool, send};
 use crate::packets::{ROUTER, SENDER, echo, forwarded, tcp, tcp6, udp, udp6};
@@ -230,6 +230,56 @@ fn a_packet_socket_classifies_every_frame() {
         for (answer, frame) in cases() {
             answers(&mut classifier, &mut source, &mut port, &mut pool, answer, &frame);
         }
+    });
+}
+
+/// Writes frames of datagrams as a virtual machine does (`virtio_net.h`): by their kind, payload of each packet, and bytes in all. Begins
+/// at a signal.
+const VIRTUAL_MACHINE: &str = "
+import fcntl, os, signal, struct
+tap = os.open('/dev/net/tun', os.O_RDWR)
+fcntl.ioctl(tap, 0x400454ca, struct.pack('16sH22x', b'in', 0x0002 | 0x1000 | 0x4000))
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print('open', flush=True)
+signal.sigwait([signal.SIGUSR1])
+for kind, size, payload in [(3, 1480, 4000), (5, 1000, 2500), (3, 1480, 4000), (0, 0, 900)]:
+    ip = struct.pack('>BBHHHBBH4B4B', 0x45, 0, 28 + payload, 7, 0, 64, 17, 0, 198, 18, 0, 1, 198, 19, 0, 1)
+    total = sum(struct.unpack('>10H', ip))
+    ip = ip[:10] + struct.pack('>H', 0xffff - (total // 0xffff + total % 0xffff) % 0xffff) + ip[12:]
+    frame = bytes([2, 0, 0, 0, 0, 0xaa, 2, 0, 0, 0, 0, 1, 8, 0]) + ip + struct.pack('>HHHH', 12345, 9, 8 + payload, 0)
+    os.write(tap, struct.pack('=BBHHHH', kind != 0, kind, 42, size, 34, 6) + frame + bytes(payload))
+signal.pause()
+";
+
+/// A ring gets no frame any more after one whose kind of packets the kernel cannot describe, such as fragments of a datagram.
+#[test]
+fn frames_of_several_datagrams_are_taken_and_frames_of_fragments_are_not() {
+    if !may_run(&["python3"]) {
+        return;
+    }
+    let node = Node::new();
+    node.ip("tuntap add dev in mode tap vnet_hdr");
+    node.ip("link set dev in address 02:00:00:00:00:aa up");
+    let mut machine = node.start("python3", &["-c", VIRTUAL_MACHINE]);
+    machine.wait_for("open");
+    node.run(move || {
+        let mut arena = Arena::new(SLOTS);
+        let mut pool = Pool::new(&mut arena);
+        let mut classifier = Classifier::load_for_filter(None).unwrap();
+        let station = IngressSettings {
+            mac: Mac(ROUTER),
+            forwards_inet: true,
+            forwards_inet6: false,
+            leaves_tcp: false,
+        };
+        let place = IngressKey { interface: link_in().index(), vlan: None };
+        classifier.set_ingress(&HashMap::from([(place, station)])).unwrap();
+        let mut port = open_in(&mut classifier);
+        machine.signal("USR1");
+        let lengths: Vec<_> = all_arrived(&mut port, &mut pool, 4).iter().map(Vec::len).collect();
+        assert_eq!(lengths, [1042, 1042, 542, 942]);
+        let too_long = CLASSES.iter().position(|class| *class == "too_long").unwrap();
+        assert_eq!(classifier.counts().unwrap()[too_long], 2);
     });
 }
 
