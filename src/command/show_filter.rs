@@ -35,6 +35,11 @@ fn print_filter(filter: &FilterStatus, out: &mut dyn Write) -> io::Result<()> {
     let room = |of: &UsedRoom| format!("{} of {}", of.used, of.most);
     writeln!(out, "{} rules of {}", filter.language, filter.file)?;
     writeln!(out, "states {}, sources {}", room(&filter.states), room(&filter.sources))?;
+    if let [_, _, ..] = *filter.states_by_worker {
+        let each: Vec<_> = filter.states_by_worker.iter().map(u32::to_string).collect();
+        let share = filter.states.most.div_ceil(each.len() as u32);
+        writeln!(out, "states of each worker {}, of {share} each", each.join(", "))?;
+    }
     if filter.replaced_states > 0 {
         writeln!(out, "states that ended for new ones: {}", filter.replaced_states)?;
     }

@@ -1,6 +1,8 @@
 //! A filter with several workers: a packet is judged by the worker that has the states of its flow, whichever receives it.
 
 use std::net::UdpSocket;
+#[cfg(feature = "bpf")]
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fullview_testnet::{Program, eventually, may_run};
@@ -91,6 +93,11 @@ fn answers_pass_by_the_states_of_all_workers() {
         assert_eq!(lab.states(), flows * of_a_flow, "{}", lab.lab.show("states"));
         let shown = lab.filter();
         assert_eq!(shown["states"]["used"], flows * of_a_flow, "{shown}");
+        let each: Vec<u64> = serde_json::from_value(shown["states-by-worker"].clone()).unwrap();
+        assert!(each.len() == WORKERS && each.iter().all(|states| *states > 0), "{shown}");
+        assert_eq!(each.iter().sum::<u64>() as usize, flows * of_a_flow, "{shown}");
+        let line = format!("states of each worker {}, {}, of 50000 each", each[0], each[1]);
+        assert!(lab.lab.show("filter").contains(&line), "{}", lab.lab.show("filter"));
         let of_rules: u64 =
             shown["rules"].as_array().unwrap().iter().map(|rule| rule["states"].as_u64().unwrap()).sum();
         assert_eq!(of_rules as usize, flows * of_a_flow, "{shown}");
@@ -189,6 +196,47 @@ fn fragments_pass_by_the_state_of_their_packet() {
     lab.end();
 }
 
+#[cfg(feature = "bpf")]
+fn use_two_queues(lab: &mut FilterLab) {
+    for (host, near, far) in [(&lab.lab.left, "eth0", "eth1"), (&lab.lab.right, "eth0", "eth2")] {
+        host.command(&format!("ethtool -L {near} rx 2 tx 2"));
+        lab.lab.router.command(&format!("ethtool -L {far} rx 2 tx 2"));
+    }
+    lab.lab.behave_as_wires();
+    lab.use_port("xdp");
+}
+
+/// Packets on their way between the workers come back too. Fragments go to workers, whichever flows the kernel forwards.
+#[cfg(feature = "bpf")]
+#[test]
+fn a_router_ends_while_packets_come() {
+    const BYTES: usize = 4000;
+    if !may_run(&["ip", "setpriv", "nft", "ethtool"]) {
+        return;
+    }
+    for prepare in [|_: &mut FilterLab| (), use_two_queues] {
+        let lab = WorkersLab::prepared("pf", PF, prepare);
+        let right = lab.lab.right(4000);
+        let far = right.local_addr().unwrap();
+        let senders: Vec<_> = (2..2 + HOSTS).map(|host| lab.left(host)).collect();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    senders.iter().for_each(|sender| _ = sender.send_to(&[1; BYTES], far));
+                }
+            });
+            // As soon as the neighbour is known.
+            let arrived = || (0..100).all(|_| right.recv(&mut [0; BYTES]).is_ok_and(|len| len == BYTES));
+            let is_loaded = eventually(arrived) && lab.states() == 2 * usize::from(HOSTS);
+            let counters = lab.lab.show("counters");
+            lab.end();
+            is_over.store(true, Ordering::Relaxed);
+            assert!(is_loaded, "{counters}");
+        });
+    }
+}
+
 /// A card spreads flows over its queues by a hash of its own: one of the two directions comes to the other worker.
 #[cfg(feature = "bpf")]
 #[test]
@@ -197,14 +245,7 @@ fn packets_that_a_card_gives_to_another_worker_are_handed_over() {
         return;
     }
     for (language, rules) in [("pf", PF), ("ipfw", IPFW)] {
-        let lab = WorkersLab::prepared(language, rules, |lab| {
-            for (host, near, far) in [(&lab.lab.left, "eth0", "eth1"), (&lab.lab.right, "eth0", "eth2")] {
-                host.command(&format!("ethtool -L {near} rx 2 tx 2"));
-                lab.lab.router.command(&format!("ethtool -L {far} rx 2 tx 2"));
-            }
-            lab.lab.behave_as_wires();
-            lab.use_port("xdp");
-        });
+        let lab = WorkersLab::prepared(language, rules, use_two_queues);
         all_flows_pass(&lab, language);
         let mut connection = EchoedConnection::open(&lab.lab.lab.left, &lab.lab.lab.right, "10.0.2.2:4080");
         (0..5).for_each(|_| connection.carries());

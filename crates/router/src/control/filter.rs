@@ -34,6 +34,9 @@ pub struct FilterStatus {
     pub language: String,
     pub file: String,
     pub states: UsedRoom,
+    /// How many of them each worker has, in an equal share of the room.
+    #[serde(default)]
+    pub states_by_worker: Vec<u32>,
     pub sources: UsedRoom,
     /// States of connections that were not complete and ended for new ones, because the table was full.
     #[serde(default)]

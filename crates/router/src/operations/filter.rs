@@ -59,6 +59,7 @@ pub fn page(
         language: language(rules.language()).into(),
         file: filter.path.clone(),
         states: UsedRoom { used, most: filter.limits.states },
+        states_by_worker: pieces.iter().map(|piece| piece.totals.0).collect(),
         sources: UsedRoom { used: sources, most: filter.limits.sources },
         replaced_states: pieces.iter().map(|piece| piece.replaced).sum(),
         kernel_flows: pieces

@@ -13,6 +13,10 @@ pub fn filter_metrics(filter: &FilterStatus, page: &mut Page<'_>) -> fmt::Result
     let one = |value: u64| vec![(Labels::new(), value)];
     page.gauges("filter_states", "States of the filter", one(filter.states.used.into()))?;
     page.gauges("filter_states_room", "States that fit", one(filter.states.most.into()))?;
+    let of_workers = filter.states_by_worker.iter().zip(0..);
+    let each = of_workers
+        .map(|(states, worker): (&u32, u32)| (vec![("worker", worker.to_string())], (*states).into()));
+    page.gauges("filter_worker_states", "States of a worker, in an equal share of the room", each.collect())?;
     page.gauges("filter_sources", "Sources that rules limit", one(filter.sources.used.into()))?;
     page.gauges("filter_sources_room", "Sources that fit", one(filter.sources.most.into()))?;
     let help = "States of incomplete connections that ended for new ones in the full table";
