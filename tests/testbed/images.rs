@@ -90,7 +90,11 @@ fn an_image_that_does_not_run_or_cannot_be_installed_is_an_error_that_says_so() 
     let message = said(&done);
     assert!(message.contains("dut: the image of old does not run 2 s after it was installed"), "{message}");
     assert!(message.contains("has to print \"elder\", and it prints \"old\""), "{message}");
-    fs::write(hosts.path("lab.toml"), original.replace("sleep 100", "echo no room >&2; exit 5")).unwrap();
+    // Nothing restarts the host, which would end the command before it could say that it failed.
+    let restarts = format!("touch {}; sleep 100", hosts.path("reboot").display());
+    let failing = original.replace(&restarts, "echo no room >&2; exit 5");
+    assert_ne!(failing, original);
+    fs::write(hosts.path("lab.toml"), failing).unwrap();
     fs::write(hosts.path("image"), "other\n").unwrap();
     let done = measure(&mut hosts, &[]);
     let message = said(&done);
