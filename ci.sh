@@ -23,10 +23,11 @@
 #   doc         25   links and warnings of the documentation
 #   deny        5    licenses, sources, banned crates and known vulnerabilities of the dependencies
 #   budget      1    counts the lines of Rust
-#   test        1300 all tests with the feature `bpf` (without clang: without it): unit, property, conformance, BIRD, FRR,
-#                    keepalived, bgpdump and ministat tests, programs in the kernel, and the router in namespaces
-#                    (root); the lab on simulated machines, FULLVIEW_CAMPAIGNS campaigns of each kind (default 150;
-#                    bounds on each machine need thousands, and 2000 are too few for one of them)
+#   test        900  all tests but those of `labs` with the feature `bpf` (without clang: without it): unit, property,
+#                    conformance, BIRD, FRR, keepalived, bgpdump and ministat tests, programs in the kernel, and the router
+#                    in namespaces (root); the lab on simulated machines, FULLVIEW_CAMPAIGNS campaigns of each kind (default
+#                    150; bounds on each machine need thousands, and 2000 are too few for one of them)
+#   labs        550  the tests that measure devices: in namespaces, between hosts reached by ssh, and with real clients (root)
 #   plain       240  the unit tests, the router in namespaces and what the command line says of builds, without the feature
 #                    `bpf` (root)
 #   soak        70   three routers under load and churn for FULLVIEW_SOAK seconds (default 60; root)
@@ -79,6 +80,8 @@ WITH_BPF=(--workspace --features bpf)   # the packages that have this feature
 TABLE_CRATE=fullview-table
 PLANE_CRATE=fullview-plane
 PLAIN_TESTS=(--workspace --lib --bins --test router --test oracle)   # the tests that this feature changes
+# Those of `labs`. They wait for trials most of the time.
+LAB_TESTS=(testbed rates veth)
 PLAIN_TESTS_OF_CLI=(--workspace --test cli builds::)   # and those of the command line
 SOAK_TESTS=(--test router)
 CONFORMANCE_TESTS=(--test conformance)
@@ -288,13 +291,35 @@ again_alone() { # command...
     printf '%s\n' "${failed[@]}" >>"$passed_alone"
 }
 
-test() {
-    mlrsearch
-    # Examples have no tests; `clippy` compiles them.
-    again_alone tested --lib --bins --tests
-    tested --doc
+# The names of all programs of tests.
+test_programs() {
+    cargo metadata --locked --no-deps --format-version 1 | grep -o '"kind":\["test"\],"crate_types":\["bin"\],"name":"[^"]*"' |
+        sed 's/.*:"//; s/"//' | sort -u
+}
+
+# Without what needs root and clang: so far it is tested.
+as_far_as_here() {
     [ "$(id -u)" = 0 ] || skip "the tests in network namespaces: run as root"
     has_clang || no_clang "tests"
+}
+
+test() {
+    local others programs
+    mlrsearch
+    others=$(test_programs | grep -vxFf <(printf '%s\n' "${LAB_TESTS[@]}"))
+    mapfile -t programs < <(sed 's/^/--test\n/' <<<"$others")
+    # Examples have no tests; `clippy` compiles them.
+    again_alone tested --lib --bins "${programs[@]}"
+    tested --doc
+    as_far_as_here
+}
+
+labs() {
+    local programs
+    mapfile -t programs < <(printf -- '--test\n%s\n' "${LAB_TESTS[@]}")
+    mlrsearch
+    again_alone tested "${programs[@]}"
+    as_far_as_here
 }
 
 # Without the feature the router shares its interfaces with the kernel in another way.
@@ -626,7 +651,7 @@ next_job() {
 # same time.
 every_job() {
     local each tests builds ended=0
-    local others=(smoke tools fuzz peers_check clippy loom isa doc api churn deny capi)
+    local others=(smoke labs tools fuzz peers_check clippy loom isa doc api churn deny capi)
     for each in packages fmt imports types functions features budget; do run "$each"; done
     lanes=$(mktemp -d)
     printf '%s\n' "${others[@]}" >"$lanes/left"
