@@ -40,8 +40,8 @@ pub use table::{
   0    done
   1    it could not be done: the message says why
   2    wrong arguments or bad input: the message names the file, the line and how to fix it
-  3    measured, but with too few valid blocks to judge every comparison
-  4    with --gate: some variant is worse than its baseline (goes before 3)
+  3    measured, but with too few valid blocks to judge every comparison, or some output was wrong
+  4    with --gate: some variant is worse than its baseline, or its output was wrong (goes before 3)
   5    with --gate (goes before 3 and 4): the baseline and its copy differ, so that this machine or set-up cannot be trusted today
   130  interrupted; what was measured is kept, --resume goes on
 

@@ -13,19 +13,20 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     let compared = compare(&args.before, &args.after)?;
     let written = if args.json { json(&compared) } else { print(&compared) };
     let verdicts: Vec<Option<Verdict>> = compared.cells.iter().map(|cell| cell.verdict).collect();
-    shown(written, exit(is_trusted(&compared), &verdicts, args.gate))
+    let is_right = [&compared.before, &compared.after].map(|side| side.misrouted.is_empty());
+    shown(written, exit(is_trusted(&compared), is_right, &verdicts, args.gate))
 }
 
 fn json(compared: &FolderComparison) -> anyhow::Result<()> {
     Ok(writeln!(stdout(), "{}", serde_json::to_string_pretty(compared)?)?)
 }
 
-/// The code for verdicts, of which those that are `None` could not be given.
-fn exit(is_trusted: bool, verdicts: &[Option<Verdict>], gate: bool) -> Exit {
+/// The code for verdicts, of which those that are `None` could not be given, and for outputs that were right before and after.
+fn exit(is_trusted: bool, is_right: [bool; 2], verdicts: &[Option<Verdict>], gate: bool) -> Exit {
     match () {
         () if gate && !is_trusted => Exit::Untrusted,
-        () if gate && verdicts.contains(&Some(Verdict::Worse)) => Exit::Worse,
-        () if verdicts.contains(&None) => Exit::Invalid,
+        () if gate && (verdicts.contains(&Some(Verdict::Worse)) || !is_right[1]) => Exit::Worse,
+        () if verdicts.contains(&None) || is_right != [true; 2] => Exit::Invalid,
         () => Exit::Done,
     }
 }
@@ -46,6 +47,9 @@ fn print(compared: &FolderComparison) -> anyhow::Result<()> {
     writeln!(out)?;
     untrusted.iter().try_for_each(|why| writeln!(out, "not to be trusted: {why}"))?;
     trust_unknown.iter().try_for_each(|why| writeln!(out, "not known to be trusted: {why}"))?;
+    for (when, side) in [("before", before), ("after", after)] {
+        side.misrouted.iter().try_for_each(|what| writeln!(out, "{when}: {what}"))?;
+    }
     let FolderComparison { metric, margin, .. } = compared;
     writeln!(out, "rates: {metric}, each over its control in its own folder; margin {} %", margin * 100.0)?;
     cells.iter().try_for_each(|cell| writeln!(out, "{}", line(cell)))?;
@@ -78,7 +82,15 @@ mod tests {
     #[test]
     fn a_variant_that_is_worse_is_not_hidden_by_one_that_was_not_judged() {
         let verdicts = [None, Some(Verdict::Worse), Some(Verdict::Better)];
-        assert_eq!([exit(true, &verdicts, true), exit(true, &verdicts, false)], [Exit::Worse, Exit::Invalid]);
-        assert_eq!(exit(false, &verdicts, true), Exit::Untrusted);
+        let code = |is_trusted, gate| exit(is_trusted, [true; 2], &verdicts, gate);
+        assert_eq!([code(true, true), code(true, false)], [Exit::Worse, Exit::Invalid]);
+        assert_eq!(code(false, true), Exit::Untrusted);
+    }
+
+    #[test]
+    fn a_variant_whose_output_was_wrong_is_not_hidden_by_its_rate() {
+        let code = |is_right, gate| exit(true, is_right, &[Some(Verdict::Better)], gate);
+        assert_eq!([code([true, false], true), code([true, false], false)], [Exit::Worse, Exit::Invalid]);
+        assert_eq!([code([false, true], true), code([true; 2], true)], [Exit::Invalid, Exit::Done]);
     }
 }

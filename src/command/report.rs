@@ -49,8 +49,8 @@ fn exit(status: ReportStatus, gate: bool) -> Exit {
         ReportStatus { untrusted: true, .. } | ReportStatus { trust_unknown: true, .. } if gate => {
             Exit::Untrusted
         }
-        ReportStatus { worse: true, .. } if gate => Exit::Worse,
-        ReportStatus { incomplete: true, .. } => Exit::Invalid,
+        ReportStatus { worse: true, .. } | ReportStatus { misrouted: true, .. } if gate => Exit::Worse,
+        ReportStatus { incomplete: true, .. } | ReportStatus { misrouted: true, .. } => Exit::Invalid,
         _ => Exit::Done,
     }
 }
@@ -65,5 +65,7 @@ mod tests {
         assert_eq!([exit(status, true), exit(status, false)], [Exit::Worse, Exit::Invalid]);
         let untrusted = ReportStatus { untrusted: true, ..status };
         assert_eq!([exit(untrusted, true), exit(untrusted, false)], [Exit::Untrusted, Exit::Invalid]);
+        let misrouted = ReportStatus { misrouted: true, ..ReportStatus::default() };
+        assert_eq!([exit(misrouted, true), exit(misrouted, false)], [Exit::Worse, Exit::Invalid]);
     }
 }

@@ -266,7 +266,10 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> 
         let mut file = File::create(&partial)?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        fs::rename(&partial, path)
+        fs::rename(&partial, path)?;
+        // The name too, so that no journal names a file that a power failure has taken.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     };
     write().map_err(|source| {
         // If this fails too, nothing can be done about it; the caller gets the first error.

@@ -14,6 +14,7 @@ use crate::decision::Decision;
 use crate::error::{ArchiveError, LabError};
 use crate::experiment::{Experiment, Family};
 use crate::host::Build;
+use crate::misrouted;
 use crate::observations::{Observations, PanelObservation};
 use crate::settings::merged;
 use crate::stats::{Contrast, CopyJudgement, Effect, Judgement, Verdict, judge_runs, median};
@@ -57,6 +58,8 @@ pub struct ComparedFolder {
     pub started: String,
     /// The program that measured.
     pub build: Build,
+    /// Whose output was wrong, each a sentence; empty if none was.
+    pub misrouted: Vec<String>,
 }
 
 /// One variant in one family.
@@ -159,6 +162,7 @@ impl Side {
             title: experiment.title.clone(),
             started: provenance.started.clone(),
             build: provenance.build.clone(),
+            misrouted: misrouted::sentences(&self.campaign),
         }
     }
 

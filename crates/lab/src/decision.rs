@@ -85,8 +85,9 @@ pub(crate) fn observed(panels: &[PanelObservation], member: usize, against: usiz
     }
 }
 
-fn is_hopeless(observed: &Observed) -> bool {
-    observed.whole.is_empty() || observed.whole.iter().any(|ratio| ratio.is_nan())
+fn is_hopeless(Observed { whole, share }: &Observed) -> bool {
+    let lacks_one = |ratios: &Vec<f64>| ratios.iter().any(|ratio| ratio.is_nan());
+    whole.is_empty() || lacks_one(whole) || share.as_ref().is_some_and(lacks_one)
 }
 
 fn copies<S>(

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::error::ArchiveError;
 use crate::record::{self, PanelRecord};
@@ -70,7 +70,7 @@ fn parse<R: Record>(path: &Path, bytes: &[u8]) -> Result<Lines<R>, ArchiveError>
         let terminated = line.ends_with(b"\n");
         match parse_line(path, index + 1, line) {
             Ok(record) => lines.records.push(record),
-            Err(_) if !terminated => {
+            Err(_) if !terminated && serde_json::from_slice::<IgnoredAny>(line).is_err() => {
                 lines.torn_line = Some(index + 1);
                 break;
             }
@@ -187,8 +187,10 @@ mod tests {
     fn another_schema_is_refused() {
         let line =
             serde_json::to_string(&RunRecord { schema: run_record::SCHEMA + 1, ..run() }).unwrap() + "\n";
-        let error = parse::<RunRecord>(Path::new("runs.jsonl"), line.as_bytes()).unwrap_err().to_string();
-        assert!(error.starts_with("runs.jsonl:1: not a run record: its schema is 2"), "{error}");
+        for line in [&line, line.trim_end()] {
+            let error = parse::<RunRecord>(Path::new("runs.jsonl"), line.as_bytes()).unwrap_err().to_string();
+            assert!(error.starts_with("runs.jsonl:1: not a run record: its schema is 2"), "{error}");
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub mod forecast;
 pub mod host;
 mod journal;
 pub mod ministat;
+mod misrouted;
 pub mod noise;
 mod observations;
 pub mod panel;

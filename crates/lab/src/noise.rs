@@ -233,6 +233,7 @@ fn pairs(experiment: &Experiment<toml::Table>) -> Vec<(usize, usize)> {
 impl FamilyNoise {
     fn of(records: &[&PanelRecord], observed: &[PanelObservation], pairs: &[(usize, usize)]) -> Self {
         let members = records.last().map_or(0, |record| record.members.len());
+        let independent = independent(pairs);
         let rounds: usize = observed.iter().map(|panel| panel.rounds).sum();
         let kept: usize = observed.iter().map(|panel| panel.kept).sum();
         let seconds: Vec<f64> = records.iter().map(|record| record.seconds).collect();
@@ -241,7 +242,7 @@ impl FamilyNoise {
         let spread = |of: fn(&PanelObservation, usize, usize) -> Option<f64>| {
             let ratios =
                 |&(one, other): &(usize, usize)| observed.iter().map(|p| of(p, one, other)).collect();
-            Spread::of(&pairs.iter().map(ratios).collect::<Option<Vec<_>>>()?, members)
+            Spread::of(&pairs.iter().map(ratios).collect::<Option<Vec<_>>>()?, independent)
         };
         Self {
             family: String::new(),
@@ -262,18 +263,43 @@ impl FamilyNoise {
     }
 }
 
+/// How many independent differences have a pooled variance that is as uncertain as that of these pairs. Two differences of members
+/// with equal spreads correlate by 1/2 if they have one member in common, and their sample variances by the square of that.
+fn independent(pairs: &[(usize, usize)]) -> f64 {
+    let correlation = |(one, other): &(usize, usize), of: &(usize, usize)| {
+        let common = [of.0, of.1].iter().filter(|member| [one, other].contains(member)).count();
+        [0.0, 0.25, 1.0][common]
+    };
+    let all: f64 =
+        pairs.iter().flat_map(|pair| pairs.iter().map(move |other| correlation(pair, other))).sum();
+    (pairs.len() * pairs.len()) as f64 / all
+}
+
 impl Spread {
-    /// The pooled spread of the differences of some pairs of `members`, each with one value for each block.
-    fn of(pairs: &[Vec<f64>], members: usize) -> Option<Self> {
+    /// The pooled spread of the differences of some pairs, each with one value for each block, of which so many are independent.
+    fn of(pairs: &[Vec<f64>], independent: f64) -> Option<Self> {
         let described: Option<Vec<Description>> = pairs.iter().map(|pair| Description::of(pair)).collect();
         let described = described.filter(|pairs| pairs.iter().all(|pair| pair.n >= 2))?;
         let blocks = described.first()?.n as f64;
         let variances: f64 = described.iter().map(|pair| pair.stddev.powi(2)).sum();
-        // Differences that share a member are correlated: so many of them are independent.
-        let independent = (members.saturating_sub(1)).clamp(1, described.len()) as f64;
         Some(Self {
             stddev: (variances / described.len() as f64).sqrt(),
             degrees_of_freedom: independent * (blocks - 1.0),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::independent;
+
+    #[test]
+    fn differences_from_one_baseline_are_fewer_than_they_seem() {
+        let star = |count: usize| (1..=count).map(|other| (other, 0)).collect::<Vec<_>>();
+        assert_eq!([1, 2, 5].map(|count| independent(&star(count))), [1.0, 1.6, 2.5]);
+        assert!(independent(&star(1000)) < 4.0);
+        let all = |members: usize| (0..members).flat_map(|one| (0..one).map(move |other| (one, other)));
+        assert_eq!([2, 3, 8].map(|members| independent(&all(members).collect::<Vec<_>>())), [1.0, 2.0, 7.0]);
+        assert_eq!(independent(&[(0, 1), (2, 3)]), 2.0);
     }
 }

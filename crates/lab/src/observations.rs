@@ -14,7 +14,7 @@ use crate::record::PanelRecord;
 use crate::slices::Slices;
 use crate::stats::{ControlSlice, kept_rounds, midmean};
 
-/// A panel is noisy if its control hardly worked in more than this share of the rounds.
+/// A panel is noisy if its control hardly worked in this share of the rounds or more.
 const MOST_DISTURBED: f64 = 0.5;
 /// It hardly works if it does not have its core for more than this share of its slice.
 const MOST_LOST: f64 = 0.5;
@@ -266,7 +266,7 @@ fn finite_midmean(values: &[f64]) -> Option<f64> {
 pub(crate) fn is_noisy(slices: &Slices, control: usize) -> bool {
     let rounds = control_slices(slices, control);
     let hardly_works = |round: &&ControlSlice| !round.log_rate.is_finite() || round.lost_core > MOST_LOST;
-    rounds.iter().filter(hardly_works).count() as f64 > MOST_DISTURBED * rounds.len() as f64
+    rounds.iter().filter(hardly_works).count() as f64 >= MOST_DISTURBED * rounds.len() as f64
 }
 
 /// The slices of a control.
@@ -331,5 +331,19 @@ mod tests {
         assert_eq!(noisy(300, 9), [false, false]);
         assert_eq!(noisy(600, 9), [false, true]);
         assert_eq!(noisy(0, 0), [false, true]);
+    }
+
+    #[test]
+    fn a_panel_is_noisy_if_nothing_is_known_of_half_of_its_rounds() {
+        let noisy = |empty: u64| {
+            let mut slices = Slices::new(1);
+            for round in 0..8 {
+                let counted = if round < empty { 0 } else { 9 };
+                let time = Duration::from_millis(1);
+                slices.push(0, &Slice { counted, offered: counted, time, lost_core: Duration::ZERO });
+            }
+            (is_noisy(&slices, 0), kept_rounds(&control_slices(&slices, 0)).contains(&true))
+        };
+        assert_eq!([3, 4].map(noisy), [(false, true), (true, false)]);
     }
 }

@@ -431,6 +431,15 @@ fn a_campaign_ends_at_the_look_at_which_it_is_decided() {
     assert_eq!((again.len(), progress.goals), (panels.len(), vec![0]));
 }
 
+/// A member as fast as its control has no share, so that more blocks would not decide anything.
+#[test]
+fn a_campaign_whose_share_is_unknown_does_not_wait_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = until_decided("first_look = 3\nmax_blocks = 20\n").replace("1050000.0", "4000000.0");
+    let (_, panels, _) = made(&text, folder.path(), Opening::New);
+    assert_eq!(blocks(&panels), 3);
+}
+
 /// The interval of a difference of nearly the margin never excludes it.
 fn undecided(analysis: &str) -> String {
     until_decided(analysis).replace("1050000.0", "1010050.0")

@@ -19,8 +19,13 @@ use fullview_lab::{Archive, LabError, Opening, Report, ReportStatus, report, run
 use mock::bench::{Machine, MockBench, ProgressLog};
 use mock::experiment::{EXPERIMENT, parse};
 
-const OK: ReportStatus =
-    ReportStatus { untrusted: false, trust_unknown: false, incomplete: false, worse: false };
+const OK: ReportStatus = ReportStatus {
+    untrusted: false,
+    trust_unknown: false,
+    misrouted: false,
+    incomplete: false,
+    worse: false,
+};
 const INCOMPLETE: ReportStatus = ReportStatus { incomplete: true, ..OK };
 const UNTRUSTED: ReportStatus = ReportStatus { untrusted: true, ..OK };
 const WORSE: ReportStatus = ReportStatus { worse: true, ..OK };
@@ -340,6 +345,18 @@ fn the_best_variant_comes_first() {
     assert_eq!(made.status(), ReportStatus { worse: true, ..INCOMPLETE });
     assert!(made.readme().contains("absent: took no turns (refused in 4 of 4 panels)"));
     assert!(made.overview(&[]).unwrap().contains("[1] it has no such table"));
+}
+
+/// The panel is made again, and what counts says that it is faster.
+#[test]
+fn a_variant_whose_output_was_wrong_once_is_no_faster_one() {
+    let made = report_of(&EXPERIMENT.replace("1050000.0", "1050000.0, misroutes_in = 3"));
+    assert_eq!(made.verdicts(), [Some(Verdict::Better); 2]);
+    assert_eq!(made.status(), ReportStatus { misrouted: true, ..OK });
+    let said = "The output of after was wrong in 1 of 5 times that it was measured (";
+    assert!(made.verdict_lines()[0].starts_with(said), "{:?}", made.verdict_lines());
+    assert!(made.readme().starts_with(&format!("**{said}")), "{}", made.readme());
+    assert!(json_of(&made)["misrouted"][0].as_str().unwrap().starts_with(said));
 }
 
 #[test]

@@ -107,6 +107,11 @@ pub enum RatesError {
     NotBack { lost: Box<RatesError>, again: Box<RatesError> },
     #[error("{}: there is no campaign to resume; --force in place of --resume begins one", path.display())]
     NothingToResume { path: PathBuf },
+    #[error(
+        "{}:{line}: this is no turn of this version, so the campaign is not resumed; --force in place of --resume begins one: {error}",
+        path.display()
+    )]
+    Turn { path: PathBuf, line: usize, error: serde_json::Error },
     #[error("{}: the campaign that is to be resumed had {key} = {before}, and now it is {now}", path.display())]
     OtherCampaign { path: PathBuf, key: String, before: String, now: String },
     #[error("{}: {error}", path.display())]

@@ -97,6 +97,26 @@ fn paths(level: &LevelLatency) -> impl Iterator<Item = &PathLatency> {
     [Some(&level.device), level.link.as_ref()].into_iter().flatten()
 }
 
+/// The turns in the lines behind the first one, of which the last may be cut off.
+fn turns<'l>(
+    path: &Path,
+    lines: impl Iterator<Item = &'l str>,
+    is_whole: bool,
+) -> Result<Vec<FinishedTurn>, RatesError> {
+    let mut lines = (2..).zip(lines).peekable();
+    let mut turns = Vec::new();
+    while let Some((number, line)) = lines.next() {
+        match serde_json::from_str(line) {
+            Ok(turn) => turns.push(turn),
+            Err(error) if is_whole || lines.peek().is_some() || !error.is_eof() => {
+                return Err(RatesError::Turn { path: path.into(), line: number, error });
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(turns)
+}
+
 impl TurnLog {
     /// The log of a new campaign; the file is made with the first line.
     pub fn create(folder: &Path, settings: Map<String, Value>) -> TurnLog {
@@ -104,19 +124,19 @@ impl TurnLog {
         TurnLog { path, settings, hosts: Map::new(), largest_load: None, finished: Vec::new(), file: None }
     }
 
-    /// Reads the log of a campaign with the same settings. A line that was cut off is none. A turn that failed, or that left a
+    /// Reads the log of a campaign with the same settings. A last line that was cut off is none. A turn that failed, or that left a
     /// question without an answer, is to be made again.
     pub fn resume(folder: &Path, settings: Map<String, Value>) -> Result<TurnLog, RatesError> {
         let mut log = TurnLog::create(folder, settings);
         let path = log.path.clone();
-        let text =
-            fs::read_to_string(&path).map_err(|_| RatesError::NothingToResume { path: path.clone() })?;
+        let bytes = fs::read(&path).map_err(|_| RatesError::NothingToResume { path: path.clone() })?;
+        let text = String::from_utf8_lossy(&bytes);
         let mut lines = text.lines();
         let start = lines.next().and_then(|line| serde_json::from_str::<CampaignStart>(line).ok());
         let start = start.ok_or(RatesError::NothingToResume { path })?;
         log.compare(&start.settings, &log.settings)?;
         log.hosts = start.hosts;
-        log.finished = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
+        log.finished = turns(&log.path, lines, text.ends_with('\n'))?;
         log.finished.retain(FinishedTurn::is_whole);
         log.begin(start.largest_load)?;
         log.finished.iter_mut().for_each(FinishedTurn::restore);
@@ -244,6 +264,25 @@ mod tests {
         assert_eq!(search.latency[0].device.lost, 1);
         assert_eq!(resumed.finished()[0].repeated[0].reason, "a host was lost");
         assert_eq!(TurnLog::resume(folder.path(), settings(1)).unwrap().finished().len(), 1, "again");
+    }
+
+    #[test]
+    fn a_log_of_another_version_or_a_changed_one_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = TurnLog::create(folder.path(), settings(1));
+        log.begin(5000.0).unwrap();
+        log.add(&turn()).unwrap();
+        let path = folder.path().join(FILE);
+        let text = fs::read_to_string(&path).unwrap();
+        let other = text.replace("\"trials\":", "\"attempts\":");
+        assert_ne!(text, other);
+        let in_the_middle = text.replacen('\n', "\n{\"device\":\"ke\n", 1);
+        for (changed, line) in [(other.clone(), 2), (other.trim_end().to_owned(), 2), (in_the_middle, 2)] {
+            fs::write(&path, &changed).unwrap();
+            let error = TurnLog::resume(folder.path(), settings(1)).err().unwrap().to_string();
+            assert!(error.contains(&format!("{FILE}:{line}: this is no turn")), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), changed, "nothing is lost");
+        }
     }
 
     #[test]

@@ -30,6 +30,8 @@ struct Document<'a> {
     untrusted: Option<String>,
     /// Why it is not known whether the figures can be trusted, or null.
     trust_unknown: Option<String>,
+    /// Whose output was wrong.
+    misrouted: Vec<String>,
     answer: Vec<String>,
     title: &'a str,
     /// What all rates count; null where families count different things.
@@ -150,6 +152,7 @@ fn document(results: &Results) -> Document<'_> {
         schema: SCHEMA,
         untrusted: answer::untrusted(results),
         trust_unknown: answer::trust_unknown(results),
+        misrouted: results.misrouted(),
         answer: answer::sentences(results),
         title: &experiment.title,
         metric: experiment.only_metric(),

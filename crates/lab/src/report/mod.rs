@@ -50,6 +50,7 @@ pub struct Report {
     raw: String,
     untrusted: Option<String>,
     trust_unknown: Option<String>,
+    misrouted: Vec<String>,
     sentences: Vec<String>,
     verdicts: Vec<Option<Verdict>>,
     warnings: Vec<String>,
@@ -70,6 +71,7 @@ pub fn report(folder: &Path) -> Result<Report, LabError> {
         raw: markdown::ministat_blocks(&results, Scale::Raw)?,
         untrusted: answer::untrusted(&results),
         trust_unknown: answer::trust_unknown(&results),
+        misrouted: results.misrouted(),
         sentences: answer::sentences(&results),
         verdicts: results.verdicts().collect(),
         status: ReportStatus::of(&results),
@@ -130,9 +132,10 @@ impl Report {
     }
 
     /// Returns the answer for the last lines of the terminal: a sentence for each comparison, the best variant of each
-    /// family first. If the campaign cannot be trusted, or if that is not known, the first lines say so.
+    /// family first. If the campaign cannot be trusted, if that is not known, or if an output was wrong, the first lines say so.
     pub fn verdict_lines(&self) -> Vec<String> {
-        self.untrusted.iter().chain(&self.trust_unknown).chain(&self.sentences).cloned().collect()
+        let trust = self.untrusted.iter().chain(&self.trust_unknown);
+        trust.chain(&self.misrouted).chain(&self.sentences).cloned().collect()
     }
 
     /// Says that the machine or the set-up cannot be trusted, if the copy of the baseline shows it.

@@ -11,6 +11,7 @@ use super::{machine, panel_warnings, warnings};
 use crate::campaign::{Campaign, Measurements};
 use crate::error::LabError;
 use crate::experiment::leaves;
+use crate::misrouted;
 use crate::observations::Observations;
 use crate::stats::Verdict;
 
@@ -39,6 +40,11 @@ impl Results {
             }
         };
         Ok(Self { campaign, judged, warnings })
+    }
+
+    /// A sentence for each variant and family whose output was wrong at any time.
+    pub(super) fn misrouted(&self) -> Vec<String> {
+        misrouted::sentences(&self.campaign)
     }
 
     pub(super) fn verdicts(&self) -> impl Iterator<Item = Option<Verdict>> {

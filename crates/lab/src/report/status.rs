@@ -11,6 +11,8 @@ pub struct ReportStatus {
     /// Comparisons are judged in a family in which the copy of the baseline is not: whether their figures can be trusted is
     /// not known.
     pub trust_unknown: bool,
+    /// The output of a variant was wrong in at least one panel, whether or not others count.
+    pub misrouted: bool,
     /// At least one cell has no valid run, or at least one declared comparison has too few to be judged.
     pub incomplete: bool,
     /// At least one variant is worse than the one it was compared with.
@@ -24,6 +26,7 @@ impl ReportStatus {
         Self {
             untrusted: results.judged.copies.iter().any(|copy| copy.judgement.differs),
             trust_unknown: !results.judged.unjudged_copies.is_empty(),
+            misrouted: !results.misrouted().is_empty(),
             incomplete: unjudged || results.judged.cells.all().iter().any(|cell| is_empty(&cell.values)),
             worse: results.verdicts().any(|verdict| verdict == Some(Verdict::Worse)),
         }

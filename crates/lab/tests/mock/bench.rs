@@ -177,7 +177,11 @@ impl Panel for MockPanel<'_> {
                 .chain(extra)
                 .map(|(name, count)| (name.to_owned(), count))
                 .collect(),
-            reasons: invalid.then_some(Validity::WrongFlows).into_iter().collect(),
+            reasons: invalid
+                .then_some(Validity::WrongFlows)
+                .into_iter()
+                .chain((settings.misroutes_in == Some(self.mock.panels)).then_some(Validity::Misrouted))
+                .collect(),
             events: vec![format!("attached to {family}")],
         }
     }

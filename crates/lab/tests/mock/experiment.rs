@@ -20,6 +20,8 @@ pub struct MockSettings {
     pub disturbed: Option<f64>,
     /// In this panel, counted from 1, nothing comes out of it.
     pub stalls_in: Option<u32>,
+    /// In this panel, counted from 1, its output is wrong.
+    pub misroutes_in: Option<u32>,
     /// Share of the shortest slice that passes before the member is warm.
     pub short_costs: Option<f64>,
     /// The value of a counter.
@@ -38,6 +40,7 @@ impl Settings for MockSettings {
             load: self.load.or(base.load),
             disturbed: self.disturbed.or(base.disturbed),
             stalls_in: self.stalls_in.or(base.stalls_in),
+            misroutes_in: self.misroutes_in.or(base.misroutes_in),
             short_costs: self.short_costs.or(base.short_costs),
             counter: self.counter.or(base.counter),
             bed: self.bed.or(base.bed),

@@ -19,9 +19,10 @@ pub(super) fn opening(results: &Results) -> String {
     )
 }
 
-/// The sentences of the answer, and above them whether the campaign can be trusted.
+/// The sentences of the answer, and above them whether the campaign can be trusted, and whose output was wrong.
 fn answer(results: &Results) -> String {
     let statements = answer::untrusted(results).into_iter().chain(answer::trust_unknown(results));
+    let statements = statements.chain(results.misrouted());
     let trust: String = statements.map(|statement| format!("**{}**\n\n", escaped(&statement))).collect();
     let sentences = answer::sentences(results);
     let lines: String = sentences.iter().map(|sentence| format!("  - {}\n", escaped(sentence))).collect();
