@@ -3,7 +3,7 @@
 //! - If a change only gives existing ranges other next hops, these are stored one after the other: a lookup reads one
 //!   of them. Ranges that become equal are not merged, so that a flapping route causes stores only.
 //! - For a new boundary the leaves of one branch are written again, and the rows on the path from there to the root of
-//!   the tree, 49 lines at most; storing the new root publishes them all. The old rows are retired.
+//!   the tree, 49 lines at most, with one more for each of the 16 leaves that leads deeper; storing the new root publishes them all. The old rows are retired.
 //! - If that branch has no room, everything below the branch above it is written again, with its ranges spread evenly;
 //!   if that has no room either, the whole tree.
 //!
