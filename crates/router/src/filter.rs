@@ -49,7 +49,7 @@ pub enum FilterError {
     Ipfw(#[from] IpfwError),
     #[error("{path}: cannot read the rules of the filter: {source}")]
     Read { path: String, source: std::io::Error },
-    #[error("{states} states take {} GiB; {MOST_STATES} are possible", u64::from(*states) >> 23)]
+    #[error("filter.states: {states} states take {} GiB; {MOST_STATES} are possible", u64::from(*states) >> 23)]
     TooManyStates { states: u32 },
     #[error("{0}")]
     Compile(#[from] CompileError),

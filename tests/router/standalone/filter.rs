@@ -116,7 +116,7 @@ fn wrong_rules_keep_the_router_from_starting() {
     let path = rules.to_str().unwrap();
     for (text, of_router, expected) in [
         ("pass everything\n", "", format!("{path}:1:6")),
-        ("set limit states 4294967295\npass\n", "", "16777216 are possible".to_owned()),
+        ("set limit states 4294967295\npass\n", "", "1 to 16777216 are possible".to_owned()),
         (
             "nat on left from any -> 10.0.2.1\npass\n",
             "workers = 2",

@@ -3,6 +3,7 @@
 use super::addresses::{are_ports, known_protocol, list, or_block, ports, protocol};
 use super::ast::{IpfwBody, IpfwKeep, IpfwPorts, IpfwTerm};
 use super::options::option;
+use super::rule::NAMEABLE;
 use super::words::{Parsed, Words};
 
 /// A rule's body with its way to keep states and its comment.
@@ -13,7 +14,24 @@ pub(super) struct BodyParts {
     pub comment: Option<String>,
 }
 
+/// What follows `check-state`, which has no body. FreeBSD does not look at what follows.
+pub(super) fn without_body(words: &mut Words<'_>) -> Parsed<BodyParts> {
+    match words.peek() {
+        Some(word) if word.starts_with("//") => {
+            Ok(BodyParts { comment: Some(comment(words)), ..BodyParts::default() })
+        }
+        Some(_) => Err(words.error_here("`check-state` looks at all packets; remove what follows")),
+        None => Ok(BodyParts::default()),
+    }
+}
+
+/// A body has a protocol, an option or a comment at least: a line that was cut short would match all packets.
 pub(super) fn body(words: &mut Words<'_>) -> Parsed<BodyParts> {
+    if words.is_done() {
+        return Err(
+            words.error_here("the rule ends where what it matches must follow, such as `ip from any to any`")
+        );
+    }
     let mut parts = BodyParts::default();
     if starts_with_protocol(words) {
         addresses(words, &mut parts.body)?;
@@ -106,15 +124,16 @@ fn limit(words: &mut Words<'_>) -> Parsed<IpfwKeep> {
             Some("src-port") => source_port = true,
             Some("dst-addr") => destination = true,
             Some("dst-port") => destination_port = true,
+            Some("all") => [source, source_port, destination, destination_port] = [true; 4],
             _ => break,
         }
         words.next();
     }
     if !(source || source_port || destination || destination_port) {
-        return Err(
-            words.error_here("`limit` counts by src-addr, src-port, dst-addr or dst-port; name at least one")
-        );
+        return Err(words.error_here(
+            "`limit` counts by src-addr, src-port, dst-addr, dst-port or all; name at least one",
+        ));
     }
-    let most = words.number("a limit", 65535)?;
+    let most = words.number_of("a limit", NAMEABLE)?;
     Ok(IpfwKeep::Limit { source, source_port, destination, destination_port, most, flow: flow(words)? })
 }

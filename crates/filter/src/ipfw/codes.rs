@@ -180,3 +180,9 @@ pub(super) fn unreach6_name(code: u8) -> String {
 pub(super) fn dscp(word: &str) -> Option<u8> {
     named(&DSCP, word).or_else(|| word.parse().ok()).filter(|code| *code < 64)
 }
+
+/// The first name of a code point, or its number.
+pub(super) fn dscp_name(point: u8) -> String {
+    let found = DSCP.iter().find(|(_, known)| *known == point);
+    found.map_or_else(|| point.to_string(), |(name, _)| (*name).to_owned())
+}

@@ -1,7 +1,9 @@
 //! The tests after a rule's addresses.
 
+use std::collections::BTreeSet;
+
 use super::addresses::{known_protocol, list, plain_numbers, ports, protocol};
-use super::ast::{IpfwInterface, IpfwOption, IpfwPorts};
+use super::ast::{IpfwInterface, IpfwOption, IpfwPorts, IpfwProtocol};
 use super::codes;
 use super::lookup::key;
 use super::words::{Parsed, Words};
@@ -19,9 +21,11 @@ pub(super) fn option(words: &mut Words<'_>) -> Parsed<IpfwOption> {
         "via" => IpfwOption::Via(interface(words)?),
         "recv" => IpfwOption::Recv(interface(words)?),
         "xmit" => IpfwOption::Xmit(interface(words)?),
-        "frag" => IpfwOption::Frag,
-        "src-ip" | "src-ip6" => IpfwOption::SourceIp(list(words)?),
-        "dst-ip" | "dst-ip6" => IpfwOption::DestinationIp(list(words)?),
+        "frag" | "fragment" => IpfwOption::Frag,
+        "ip4" | "ipv4" => IpfwOption::Protocol(IpfwProtocol::Ip4),
+        "ip6" | "ipv6" => IpfwOption::Protocol(IpfwProtocol::Ip6),
+        "src-ip" | "src-ip6" | "src-ipv6" => IpfwOption::SourceIp(list(words)?),
+        "dst-ip" | "dst-ip6" | "dst-ipv6" => IpfwOption::DestinationIp(list(words)?),
         "src-port" => IpfwOption::SourcePort(ports(words)?),
         "dst-port" => IpfwOption::DestinationPort(ports(words)?),
         "proto" => IpfwOption::Protocol(protocol(words)?),
@@ -42,8 +46,8 @@ fn transport(words: &mut Words<'_>, word: &str) -> Parsed<IpfwOption> {
         "tcpseq" => IpfwOption::TcpSeq(words.number("a sequence number", u32::MAX)?),
         "tcpack" => IpfwOption::TcpAck(words.number("a sequence number", u32::MAX)?),
         "tcpwin" => IpfwOption::TcpWin(plain_numbers(words, "window sizes")?),
-        "icmptypes" | "icmptype" => IpfwOption::IcmpTypes(types(words)?),
-        "icmp6types" | "icmp6type" => IpfwOption::Icmp6Types(types(words)?),
+        "icmptypes" | "icmptype" => IpfwOption::IcmpTypes(types(words, 31)?),
+        "icmp6types" | "icmp6type" => IpfwOption::Icmp6Types(types(words, u8::MAX)?),
         _ => return header(words, word),
     })
 }
@@ -110,18 +114,19 @@ fn bits(words: &mut Words<'_>, names: &[(&str, u8)], what: &str) -> Parsed<(u8, 
     Ok((set, clear))
 }
 
-fn types(words: &mut Words<'_>) -> Parsed<Vec<u8>> {
+fn types(words: &mut Words<'_>, most: u8) -> Parsed<Vec<u8>> {
     let word = words.need("types of messages")?;
-    let types: Option<_> = word.split(',').map(|item| item.parse().ok()).collect();
-    types.ok_or_else(|| {
-        words.error(format!("`{word}` is no list of types; write numbers up to 255 with commas"))
+    let one = |item: &str| item.parse().ok().filter(|number| *number <= most);
+    let types: Option<BTreeSet<_>> = word.split(',').map(one).collect();
+    types.map(Vec::from_iter).ok_or_else(|| {
+        words.error(format!("`{word}` is no list of types; write numbers up to {most} with commas"))
     })
 }
 
 fn dscp(words: &mut Words<'_>) -> Parsed<Vec<u8>> {
     let word = words.need("code points")?;
-    let points: Option<_> = word.split(',').map(|item| codes::dscp(&item.to_lowercase())).collect();
-    points.ok_or_else(|| {
+    let points: Option<BTreeSet<_>> = word.split(',').map(|item| codes::dscp(&item.to_lowercase())).collect();
+    points.map(Vec::from_iter).ok_or_else(|| {
         words.error(format!("`{word}` is no list of code points; write names such as ef or numbers up to 63"))
     })
 }

@@ -185,6 +185,7 @@ impl Display for IpfwOption {
             IpfwOption::DestinationIp(list) => write!(f, "dst-ip {}", joined(list)),
             IpfwOption::SourcePort(ports) => write!(f, "src-port {}", ranges(ports)),
             IpfwOption::DestinationPort(ports) => write!(f, "dst-port {}", ranges(ports)),
+            IpfwOption::Protocol(family @ (IpfwProtocol::Ip4 | IpfwProtocol::Ip6)) => write!(f, "{family}"),
             IpfwOption::Protocol(protocol) => write!(f, "proto {protocol}"),
             IpfwOption::Tagged(tags) => write!(f, "tagged {}", ranges(tags)),
             IpfwOption::Lookup(key, table) => write!(f, "lookup {key} {table}"),
@@ -206,7 +207,10 @@ fn header_option(f: &mut Formatter<'_>, option: &IpfwOption) -> fmt::Result {
         IpfwOption::IcmpTypes(types) => write!(f, "icmptypes {}", joined(types)),
         IpfwOption::Icmp6Types(types) => write!(f, "icmp6types {}", joined(types)),
         IpfwOption::IpTos(set, clear) => write!(f, "iptos {}", codes::flags(&codes::TOS, *set, *clear)),
-        IpfwOption::Dscp(points) => write!(f, "dscp {}", joined(points)),
+        IpfwOption::Dscp(points) => {
+            let names: Vec<_> = points.iter().map(|point| codes::dscp_name(*point)).collect();
+            write!(f, "dscp {}", names.join(","))
+        }
         IpfwOption::IpPrecedence(precedence) => write!(f, "ipprecedence {precedence}"),
         IpfwOption::IpTtl(ttls) => write!(f, "ipttl {}", ranges(ttls)),
         IpfwOption::IpLen(lengths) => write!(f, "iplen {}", ranges(lengths)),

@@ -1,7 +1,9 @@
 //! `add`: a rule with its number, set and action.
 
+use std::ops::RangeInclusive;
+
 use super::ast::{IpfwAction, IpfwBody, IpfwReject, IpfwRule};
-use super::body::{BodyParts, body, flow};
+use super::body::{BodyParts, body, flow, without_body};
 use super::codes;
 use super::options::tag;
 use super::rule_size::{MOST_TESTS, is_bounded};
@@ -9,6 +11,9 @@ use super::words::{Parsed, Words};
 
 /// The last number, which belongs to the default rule.
 pub(super) const DEFAULT_RULE: u16 = 65535;
+
+/// Numbers that a command may give to something (`IPFW_ARG_MIN` to `IPFW_ARG_MAX`).
+pub(super) const NAMEABLE: RangeInclusive<u32> = 1..=65534;
 
 /// Reads what follows `add`. The number is zero if the command has none.
 pub(super) fn rule(words: &mut Words<'_>) -> Parsed<IpfwRule> {
@@ -20,7 +25,10 @@ pub(super) fn rule(words: &mut Words<'_>) -> Parsed<IpfwRule> {
     let probability = if words.take("prob") { Some(probability(words)?) } else { None };
     let action = action(words)?;
     let (log, tag) = modifiers(words)?;
-    let BodyParts { body, keep, comment } = body(words)?;
+    let BodyParts { body, keep, comment } = match action {
+        IpfwAction::CheckState(_) => without_body(words)?,
+        _ => body(words)?,
+    };
     check_ports(words, &body)?;
     let rule = IpfwRule { number, set, probability, action, log, tag, body, keep, comment };
     if is_bounded(&rule) { Ok(rule) } else { Err(words.error(too_many_tests())) }
@@ -53,7 +61,7 @@ fn action(words: &mut Words<'_>) -> Parsed<IpfwAction> {
         "reset6" => IpfwAction::Reject(IpfwReject::Reset6),
         "unreach" => IpfwAction::Reject(unreach(words)?),
         "unreach6" => IpfwAction::Reject(unreach6(words)?),
-        "skipto" => IpfwAction::SkipTo(words.number("a rule's number", u32::from(DEFAULT_RULE))? as u16),
+        "skipto" => IpfwAction::SkipTo(words.number_of("a rule's number", NAMEABLE)? as u16),
         "check-state" => IpfwAction::CheckState(flow(words)?),
         "nat" => IpfwAction::Nat(words.number("the number of a nat instance", 65534)? as u16),
         other => return Err(words.error(refusal(other))),

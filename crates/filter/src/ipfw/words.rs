@@ -1,5 +1,7 @@
 //! The words of a command, with their places.
 
+use std::ops::RangeInclusive;
+
 use super::error::IpfwError;
 
 /// A word and where it starts.
@@ -100,8 +102,16 @@ impl<'a> Words<'a> {
 
     /// The next word as a number up to `most`.
     pub fn number(&mut self, what: &str, most: u32) -> Parsed<u32> {
+        self.number_of(what, 0..=most)
+    }
+
+    /// The next word as one of these numbers.
+    pub fn number_of(&mut self, what: &str, range: RangeInclusive<u32>) -> Parsed<u32> {
         let word = self.need(what)?;
-        let number = word.parse().ok().filter(|number| *number <= most);
-        number.ok_or_else(|| self.error(format!("`{word}` is not {what}; write a number from 0 to {most}")))
+        let number = word.parse().ok().filter(|number| range.contains(number));
+        let (least, most) = range.into_inner();
+        number.ok_or_else(|| {
+            self.error(format!("`{word}` is not {what}; write a number from {least} to {most}"))
+        })
     }
 }

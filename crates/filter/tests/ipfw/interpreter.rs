@@ -173,7 +173,7 @@ fn rule() -> impl Strategy<Value = String> {
     let ends = (terms(address().boxed()), ports(), terms(address().boxed()), ports());
     (number, action, 0_u8..3, 0_u16..30, protocol, ends, options()).prop_map(
         |(number, action, set, jump, protocol, (source, from, destination, to), options)| {
-            let target = (number + jump).saturating_sub(3);
+            let target = (number + jump).saturating_sub(3).max(1);
             let action = match action {
                 0 => "allow".to_owned(),
                 1 => "deny".to_owned(),

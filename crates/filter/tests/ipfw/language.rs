@@ -42,7 +42,7 @@ fn rules_print_as_ipfw_lists_them() {
         ),
         (
             "add 7 set 3 prob 0.5 count log logamount 10 icmp from any to any icmptypes 8,0 in via em0",
-            "00007 prob 0.500000 count log icmp from any to any icmptypes 8,0 in via em0",
+            "00007 prob 0.500000 count log icmp from any to any icmptypes 0,8 in via em0",
         ),
         (
             "add reject { tcp or udp } from any to 1.2.3.0/24{1,5-9}",
@@ -58,8 +58,14 @@ fn rules_print_as_ipfw_lists_them() {
         ),
         (
             "add allow tcp from any to any tcpflags syn,!ack iptos lowdelay dscp ef,10",
-            "00100 allow tcp from any to any tcpflags syn,!ack iptos lowdelay dscp 46,10",
+            "00100 allow tcp from any to any tcpflags syn,!ack iptos lowdelay dscp af11,ef",
         ),
+        (
+            "add allow in fragment ipv6 src-ipv6 ::1 dst-ipv6 ::2 dscp be,63,cs1 limit all 5",
+            "00100 allow in frag ip6 src-ip ::1 dst-ip ::2 dscp be,cs1,63 limit src-addr src-port dst-addr dst-port 5 :default",
+        ),
+        ("add allow // all", "00100 allow // all"),
+        ("add check-state :any // states", "00100 check-state :any // states"),
         (
             "add deny ip from 1.2.3.4:255.0.255.0 to table(t,1.2.3.4)",
             "00100 deny ip from 1.0.3.0:255.0.255.0 to table(t,16909060)",
@@ -201,6 +207,42 @@ fn tables_are_swapped_and_may_be_made_anew_with_another_type() {
     assert_eq!((entries(flushed, "t"), entries(flushed, "u")), (vec!["80".into()], vec![]));
     let named = "add deny ip from any to table(current)\ntable new add 10.0.0.0/8\ntable current swap new";
     assert_eq!(entries(named, "current"), ["10.0.0.0/8"]);
+}
+
+/// A line that was cut short would match all packets.
+#[test]
+fn rules_without_anything_to_match_are_refused() {
+    for rule in [
+        "allow",
+        "allow log",
+        "deny log logamount 5",
+        "5 set 3 deny",
+        "skipto 5",
+        "unreach port",
+        "count tag 7",
+    ] {
+        let error = IpfwConfig::load("f", &format!("add {rule}")).unwrap_err().to_string();
+        assert!(error.contains("the rule ends where what it matches must follow"), "{rule}: {error}");
+    }
+    assert!(IpfwConfig::load("f", "add check-state\nadd allow in").is_ok());
+}
+
+#[test]
+fn numbers_that_ipfw_refuses_are_refused() {
+    for (rule, message) in [
+        ("icmp from any to any icmptypes 8,32", "write numbers up to 31"),
+        ("tcp from any to any limit src-addr 0", "write a number from 1 to 65534"),
+        ("tcp from any to any limit src-addr 65535", "write a number from 1 to 65534"),
+    ] {
+        let error = IpfwConfig::load("f", &format!("add allow {rule}")).unwrap_err().to_string();
+        assert!(error.contains(message), "{rule}: {error}");
+    }
+    for target in ["0", "65535"] {
+        let error = IpfwConfig::load("f", &format!("add skipto {target} ip from any to any")).unwrap_err();
+        assert!(error.to_string().starts_with("f:1:12: "), "{error}");
+    }
+    let error = IpfwConfig::load("f", "add check-state udp from any to any").unwrap_err().to_string();
+    assert!(error.starts_with("f:1:17: `check-state` looks at all packets"), "{error}");
 }
 
 #[test]

@@ -206,14 +206,23 @@ fn what_cannot_be_enforced_is_refused() {
 }
 
 #[test]
-fn limits_that_take_too_much_memory_are_refused() {
-    for name in ["src-nodes", "frags"] {
-        let rules = |most: u32| format!("set skip on lo0\nset limit {{ {name} {most}, states 5 }}\npass");
-        let error = lowered(&rules(u32::MAX)).unwrap_err().to_string();
-        let expected = format!("'set limit {name} 4294967295' takes too much memory; 16777216 are possible");
-        assert!(error.starts_with("rules:2:") && error.ends_with(&expected), "{error}");
-        assert!(lowered(&rules(1 << 24)).is_ok());
+fn limits_without_room_or_with_too_much_are_refused() {
+    for name in ["states", "src-nodes", "frags"] {
+        let rules = |most: u32| format!("set skip on lo0\nset limit {{ {name} {most}, tables 5 }}\npass");
+        for (most, problem) in [(0, "leaves no room"), (u32::MAX, "takes too much memory")] {
+            let error = lowered(&rules(most)).unwrap_err().to_string();
+            let expected = format!("'set limit {name} {most}' {problem}; 1 to 16777216 are possible");
+            assert!(error.starts_with("rules:2:") && error.ends_with(&expected), "{error}");
+        }
+        assert!(lowered(&rules(1)).is_ok() && lowered(&rules(1 << 24)).is_ok());
     }
+}
+
+/// The room for states that is given in place of what the rules say is all that counts.
+#[test]
+fn a_limit_of_states_that_is_replaced_is_not_refused() {
+    let config = read(&[("rules", "set limit states 0\npass")]);
+    assert_eq!(lower_for(&config, &interfaces(), Some(7)).unwrap().limits.states, 7);
 }
 
 #[test]

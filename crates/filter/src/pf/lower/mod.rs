@@ -39,7 +39,7 @@ pub fn lower(config: &PfConfig, interfaces: &Interfaces) -> PfResult<LoweredPf> 
 /// As [`lower`], with room for so many states, if it is given, in place of what the configuration says. Where timeouts begin to shrink
 /// follows from it.
 pub fn lower_for(config: &PfConfig, interfaces: &Interfaces, states: Option<u32>) -> PfResult<LoweredPf> {
-    support::options(config)?;
+    support::options(config, states.is_none())?;
     support::loaded(&config.loaded)?;
     let mut names = PfNames::new(config, interfaces);
     let mut parts = RuleSetParts::new(Language::Pf);

@@ -14,14 +14,14 @@ const FINGERPRINTS: &str = "the filter has no fingerprints: match addresses and 
 const RATES: &str = "limit connections with max-src-conn-rate";
 const IN_RULE: &str = "write a rule of translation: nat on, rdr on or binat on";
 
-/// As many sources or fragmented packets as a router may have states.
+/// So many states, sources or fragmented packets a router may have.
 const MOST_ENTRIES: u32 = 1 << 24;
 
-/// Options of the whole rule set.
-pub fn options(config: &PfConfig) -> PfResult<()> {
+/// Options of the whole rule set. That of how many states fit does not count where something else says that.
+pub fn options(config: &PfConfig, limits_states: bool) -> PfResult<()> {
     for setting in &config.settings {
         let PfSetting::Option { position, option } = setting else { continue };
-        limit(position, option)?;
+        limit(position, option, limits_states)?;
         let word = match option {
             PfOption::Reassemble { on: true, .. } => "set reassemble yes",
             PfOption::Syncookies(Syncookies::Always | Syncookies::Adaptive { .. }) => "set syncookies",
@@ -35,18 +35,21 @@ pub fn options(config: &PfConfig) -> PfResult<()> {
     }
 }
 
-/// The memory of a limit is taken when the router starts. That of states may be set elsewhere too, and is checked there.
-fn limit(position: &Position, option: &PfOption) -> PfResult<()> {
+/// The memory of a limit is taken when the router starts, so there is none without a limit, which is what 0 means to FreeBSD.
+fn limit(position: &Position, option: &PfOption, limits_states: bool) -> PfResult<()> {
     let (name, most) = match option {
+        PfOption::Limit(PfLimit::States, most) if limits_states => ("states", *most),
         PfOption::Limit(PfLimit::SourceNodes, most) => ("src-nodes", *most),
         PfOption::Limit(PfLimit::Fragments, most) => ("frags", *most),
         _ => return Ok(()),
     };
-    if most <= MOST_ENTRIES {
-        return Ok(());
-    }
-    let problem = format!("'set limit {name} {most}' takes too much memory");
-    Err(PfError::invalid(position, problem, format!("{MOST_ENTRIES} are possible")))
+    let problem = match most {
+        0 => "leaves no room",
+        1..=MOST_ENTRIES => return Ok(()),
+        _ => "takes too much memory",
+    };
+    let problem = format!("'set limit {name} {most}' {problem}");
+    Err(PfError::invalid(position, problem, format!("1 to {MOST_ENTRIES} are possible")))
 }
 
 /// Files of anchors: they may have filter rules and tables.
