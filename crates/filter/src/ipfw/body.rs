@@ -3,8 +3,7 @@
 use super::addresses::{are_ports, known_protocol, list, or_block, ports, protocol};
 use super::ast::{IpfwBody, IpfwKeep, IpfwPorts, IpfwTerm};
 use super::options::option;
-use super::rule::NAMEABLE;
-use super::words::{Parsed, Words};
+use super::words::{NAMEABLE, Parsed, Words};
 
 /// A rule's body with its way to keep states and its comment.
 #[derive(Default)]

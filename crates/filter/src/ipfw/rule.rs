@@ -1,19 +1,14 @@
 //! `add`: a rule with its number, set and action.
 
-use std::ops::RangeInclusive;
-
 use super::ast::{IpfwAction, IpfwBody, IpfwReject, IpfwRule};
 use super::body::{BodyParts, body, flow, without_body};
 use super::codes;
 use super::options::tag;
 use super::rule_size::{MOST_TESTS, is_bounded};
-use super::words::{Parsed, Words};
+use super::words::{NAMEABLE, Parsed, Words};
 
 /// The last number, which belongs to the default rule.
 pub(super) const DEFAULT_RULE: u16 = 65535;
-
-/// Numbers that a command may give to something (`IPFW_ARG_MIN` to `IPFW_ARG_MAX`).
-pub(super) const NAMEABLE: RangeInclusive<u32> = 1..=65534;
 
 /// Reads what follows `add`. The number is zero if the command has none.
 pub(super) fn rule(words: &mut Words<'_>) -> Parsed<IpfwRule> {

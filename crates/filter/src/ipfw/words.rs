@@ -4,6 +4,9 @@ use std::ops::RangeInclusive;
 
 use super::error::IpfwError;
 
+/// Numbers that a command may give to something (`IPFW_ARG_MIN` to `IPFW_ARG_MAX`).
+pub(super) const NAMEABLE: RangeInclusive<u32> = 1..=65534;
+
 /// A word and where it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
