@@ -23,11 +23,11 @@
 #   doc         25   links and warnings of the documentation
 #   deny        5    licenses, sources, banned crates and known vulnerabilities of the dependencies
 #   budget      1    counts the lines of Rust
-#   test        900  all tests but those of `labs` with the feature `bpf` (without clang: without it): unit, property,
-#                    conformance, BIRD, FRR, keepalived, bgpdump and ministat tests, programs in the kernel, and the router
-#                    in namespaces (root); the lab on simulated machines, FULLVIEW_CAMPAIGNS campaigns of each kind (default
-#                    150; bounds on each machine need thousands, and 2000 are too few for one of them)
-#   labs        550  the tests that measure devices: in namespaces, between hosts reached by ssh, and with real clients (root)
+#   test        1150 the tests in namespaces with the feature `bpf` (root; without clang: without it): programs in the kernel,
+#                    ports, the router, BIRD, FRR and keepalived beside it, and what measures devices
+#   units       450  all other tests with the feature `bpf`: unit, property, conformance, bgpdump and ministat tests; the lab on
+#                    simulated machines, FULLVIEW_CAMPAIGNS campaigns of each kind (default 150; bounds on each machine need
+#                    thousands, and 2000 are too few for one of them)
 #   plain       240  the unit tests, the router in namespaces and what the command line says of builds, without the feature
 #                    `bpf` (root)
 #   soak        70   three routers under load and churn for FULLVIEW_SOAK seconds (default 60; root)
@@ -80,8 +80,8 @@ WITH_BPF=(--workspace --features bpf)   # the packages that have this feature
 TABLE_CRATE=fullview-table
 PLANE_CRATE=fullview-plane
 PLAIN_TESTS=(--workspace --lib --bins --test router --test oracle)   # the tests that this feature changes
-# Those of `labs`. They wait for trials most of the time.
-LAB_TESTS=(testbed rates veth)
+# Those of `test`. They send packets, and wait half of their time, so that nothing should hold them up.
+PACKET_TESTS=(engine oracle ports rates router testbed veth)
 PLAIN_TESTS_OF_CLI=(--workspace --test cli builds::)   # and those of the command line
 SOAK_TESTS=(--test router)
 CONFORMANCE_TESTS=(--test conformance)
@@ -304,20 +304,20 @@ untested_here() {
 }
 
 test() {
+    local programs
+    mapfile -t programs < <(printf -- '--test\n%s\n' "${PACKET_TESTS[@]}")
+    again_alone tested "${programs[@]}"
+    untested_here
+}
+
+units() {
     local others programs
     mlrsearch
-    others=$(test_programs | grep -vxFf <(printf '%s\n' "${LAB_TESTS[@]}"))
+    others=$(test_programs | grep -vxFf <(printf '%s\n' "${PACKET_TESTS[@]}"))
     mapfile -t programs < <(sed 's/^/--test\n/' <<<"$others")
     # Examples have no tests; `clippy` compiles them.
     again_alone tested --lib --bins "${programs[@]}"
     tested --doc
-    untested_here
-}
-
-labs() {
-    local programs
-    mapfile -t programs < <(printf -- '--test\n%s\n' "${LAB_TESTS[@]}")
-    again_alone tested "${programs[@]}"
     untested_here
 }
 
@@ -650,7 +650,7 @@ next_job() {
 # same time.
 every_job() {
     local each tests builds ended=0
-    local others=(smoke labs tools fuzz peers_check clippy loom isa doc api churn deny capi)
+    local others=(smoke units tools fuzz peers_check clippy loom isa doc api churn deny capi)
     for each in packages fmt imports types functions features budget; do run "$each"; done
     lanes=$(mktemp -d)
     printf '%s\n' "${others[@]}" >"$lanes/left"
