@@ -78,7 +78,7 @@ pub struct CheckConfigArgs {
 
 Exit codes:
   0  the file is in force
-  1  no router answered, it is busy, or it has no configuration file
+  1  no router answered within ten minutes, or it has no configuration file
   2  the file or one that it names is wrong, or changes what cannot change while the router runs; nothing was changed")]
 pub struct ReloadArgs {
     #[command(flatten)]

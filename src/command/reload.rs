@@ -18,6 +18,7 @@ use fullview_router::control::status::Reloaded;
 use fullview_router::daemon::check_filter;
 use fullview_router::error::BadInput;
 use fullview_router::filter::{self, FilterOptions};
+use fullview_router::privileges::check_user;
 use fullview_router::{bypass, config};
 
 /// How long the router may take: it reads a feed of a million routes, and applies them.
@@ -56,6 +57,8 @@ pub fn check(args: &CheckConfigArgs) -> anyhow::Result<Exit> {
     let config = config::load(&args.file)?;
     // This reads and checks the files that the configuration names.
     let live = config::live_options(&config).map_err(|error| config::in_file(&args.file, error))?;
+    let user = config.confine.user.as_deref();
+    user.map_or(Ok(()), check_user).with_context(|| format!("{}: confine.user", args.file.display()))?;
     if let Some(rules) = config::filter_options(&config) {
         let unknown = match &live.plan {
             Some(plan) => check_filter(&rules, plan)?,

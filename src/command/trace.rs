@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use fullview_table::feed::NextHopModel;
 use fullview_table::{Address, NextHop, Table};
 use serde_json::json;
 
+use super::campaign::stop_on_signal;
 use super::show::{connect, time};
 use super::{BadInput, Exit, open_capture, shown};
 use crate::args::operations::TraceArgs;
@@ -48,14 +50,32 @@ fn online(args: &TraceArgs) -> anyhow::Result<Exit> {
         count: args.count,
     };
     let mut disagreements = 0;
-    let missed = follow(&mut connect(&args.router)?, watch, args.seconds, |packet| {
+    let stop = stop_on_signal()?;
+    let followed = follow(&mut connect(&args.router)?, watch, (args.seconds, &stop), |packet| {
         disagreements += u64::from(packet.disagreement.is_some());
         print(packet, args.json)
     });
-    if let Ok(missed @ 1..) = missed {
+    if let Ok(Followed { missed: missed @ 1.., .. }) = followed {
         log::line(&format!("{missed} more packets were not noted"));
     }
-    shown(missed.map(drop), verdict(disagreements))
+    let exit = match (verdict(disagreements), &followed) {
+        (Exit::Done, Ok(followed)) => followed.exit(),
+        (exit, _) => exit,
+    };
+    shown(followed.map(drop), exit)
+}
+
+/// How a watch ended.
+pub struct Followed {
+    /// Packets that were not noted.
+    pub missed: u64,
+    is_interrupted: bool,
+}
+
+impl Followed {
+    pub fn exit(&self) -> Exit {
+        if self.is_interrupted { Exit::Interrupted } else { Exit::Done }
+    }
 }
 
 /// Logs how many explanations disagree with what the router did: a mistake of this program.
@@ -69,13 +89,13 @@ fn verdict(disagreements: u64) -> Exit {
     Exit::Failed
 }
 
-/// Fetches the packets that a watch notes until it is finished or the time is up; returns how many it missed.
+/// Fetches the packets that a watch notes until it is finished, the time is up, or a signal has set the flag.
 pub fn follow(
     client: &mut Client,
     watch: WatchQuery,
-    seconds: Option<u64>,
+    (seconds, stop): (Option<u64>, &AtomicBool),
     mut each: impl FnMut(&NotedPacket) -> anyhow::Result<()>,
-) -> anyhow::Result<u64> {
+) -> anyhow::Result<Followed> {
     // A time that no clock reaches does not end the watch.
     let until = seconds.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
     client.ask_raw(&Request::Watch(watch))?;
@@ -83,12 +103,13 @@ pub fn follow(
     loop {
         let noted: NotedPackets = client.ask(&Request::Noted)?;
         noted.packets.iter().try_for_each(&mut each)?;
+        let is_interrupted = stop.load(Ordering::Relaxed);
         if ending {
-            return Ok(missed);
+            return Ok(Followed { missed, is_interrupted });
         }
         missed += noted.missed;
         // The last packets may still be on their way from the workers, so the router is asked once more.
-        ending = noted.finished || until.is_some_and(|until| Instant::now() >= until);
+        ending = noted.finished || is_interrupted || until.is_some_and(|until| Instant::now() >= until);
         sleep(TICK);
     }
 }

@@ -371,6 +371,16 @@ fn the_example_configurations_are_correct_and_mistakes_have_their_place() {
     }
     let ran = run(&["forward", "--config", &wrong]);
     assert_eq!(ran.code, 2, "{}", ran.err);
+    let (_dir, wrong) = file(
+        "wrong.toml",
+        b"[router]\ninterfaces = [\"lo\"]\nwait = true\n[confine]\nuser = \"no-such-user\"\n",
+    );
+    let ran = run(&["check-config", &wrong]);
+    assert!(
+        ran.code == 2 && ran.err.contains("wrong.toml: confine.user: there is no user no-such-user"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]

@@ -104,6 +104,60 @@ fn read_pcapng(path: &Path) -> Vec<(u32, String, usize)> {
     packets
 }
 
+/// What was captured is in the file, also if it is little.
+#[test]
+fn a_capture_that_a_signal_ends_is_whole() {
+    if !may_operate() {
+        return;
+    }
+    let operated = Operated::start(&["--engine", "threads"]);
+    operated.lab.router.ip("route add blackhole 10.8.0.0/16");
+    let (file, socket) = (operated.path("ended.pcapng"), operated.path("control.sock"));
+    let [file_name, socket] = [&file, &socket].map(|path| path.to_str().unwrap());
+    for (signal, has_packets) in [("INT", true), ("TERM", false)] {
+        let mut capture = operated
+            .lab
+            .router
+            .start(FULLVIEW, &["capture-drops", "--control", socket, "--write", file_name]);
+        let length = || std::fs::metadata(&file).map_or(0, |file| file.len());
+        assert!(eventually(|| length() > 0 && capture.is_running()));
+        let empty = length();
+        assert!(
+            !has_packets
+                || eventually(|| {
+                    operated.send("10.8.0.2:9", 1);
+                    length() > empty
+                })
+        );
+        let (code, said) = capture.end(signal);
+        assert_eq!(code, Some(130), "{said}");
+        let packets = read_pcapng(&file).len();
+        assert!(said.contains(&format!("{packets} dropped packets, 0 left out")), "{said}");
+        assert_eq!(packets > 0, has_packets);
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+/// The router is not busy.
+#[test]
+fn a_trace_says_that_its_router_has_ended() {
+    if !may_operate() {
+        return;
+    }
+    let operated = Operated::start(&["--engine", "threads"]);
+    let socket = operated.path("control.sock");
+    let mut trace = operated.lab.router.start(FULLVIEW, &["trace", "--control", socket.to_str().unwrap()]);
+    assert!(eventually(|| {
+        operated.send("10.8.0.2:9", 1);
+        trace.output().contains("10.8.0.2")
+    }));
+    let (code, said) = operated.router.end("TERM");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(eventually(|| !trace.is_running()));
+    let said = trace.output();
+    assert!(said.contains("the router is ending") || said.contains("the router stopped answering"), "{said}");
+}
+
 fn drops_are_captured_with_their_reasons_and_within_bounds(engine: &str) {
     if !may_operate() {
         return;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use super::state::RouterState;
@@ -89,9 +89,29 @@ impl QueryHandle {
         // The write fails if the socket is full of bytes that the router's thread has not read: then it wakes anyway.
         let _ = (&*self.wake).write(&[1]);
         match result.recv_timeout(TIMEOUT) {
+            // The router's thread has left its queue.
+            Err(RecvTimeoutError::Disconnected) => Err(QueryError::Ended),
             Err(_) if !taken.swap(true, Ordering::AcqRel) => Err(QueryError::Busy),
             Err(_) => result.recv().map_err(|_| QueryError::Ended),
             Ok(answer) => Ok(answer),
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_router_that_ends_is_not_busy() {
+        let (queue, handle) = open().unwrap();
+        let asking = std::thread::spawn(move || handle.ask(|_| ()));
+        // Until the query waits.
+        while (&queue.woken).read(&mut [0]).is_err() {
+            std::thread::yield_now();
+        }
+        drop(queue);
+        assert_eq!(asking.join().unwrap(), Err(QueryError::Ended));
     }
 }

@@ -9,6 +9,11 @@ mod user;
 
 pub use error::PrivilegeError;
 
+/// Checks that a user exists.
+pub fn check_user(name: &str) -> Result<(), PrivilegeError> {
+    user::find(name).map(drop)
+}
+
 /// Restricts this thread and all that it will start. What needs more privileges must be open already. `user` is the user
 /// to run as, if not the present one.
 pub fn confine(user: Option<&str>, seccomp: bool) -> Result<(), PrivilegeError> {

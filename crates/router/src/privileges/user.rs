@@ -42,11 +42,16 @@ fn allow_real_time() -> bool {
     setrlimit(Resource::Rtprio, Rlimit { current: Some(1), maximum: Some(1) }).is_ok()
 }
 
-/// Changes the user of the whole process.
-fn become_user(name: &str) -> Result<(), PrivilegeError> {
+/// The user of this name.
+pub fn find(name: &str) -> Result<User, PrivilegeError> {
     let found = User::from_name(name);
     let found = found.map_err(|source| PrivilegeError::FindUser { name: name.to_owned(), source })?;
-    let user = found.ok_or_else(|| PrivilegeError::NoUser(name.to_owned()))?;
+    found.ok_or_else(|| PrivilegeError::NoUser(name.to_owned()))
+}
+
+/// Changes the user of the whole process.
+fn become_user(name: &str) -> Result<(), PrivilegeError> {
+    let user = find(name)?;
     let (uid, gid): (Uid, Gid) = (user.uid, user.gid);
     let named = std::ffi::CString::new(name)?;
     // The process that started this one may have asked for a signal at its own end, which the kernel forgets when the user
