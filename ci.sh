@@ -23,9 +23,9 @@
 #   doc         25   links and warnings of the documentation
 #   deny        5    licenses, sources, banned crates and known vulnerabilities of the dependencies
 #   budget      1    counts the lines of Rust
-#   test        1150 the tests in namespaces with the feature `bpf` (root; without clang: without it): programs in the kernel,
-#                    ports, the router, BIRD, FRR and keepalived beside it, and what measures devices
-#   units       450  all other tests with the feature `bpf`: unit, property, conformance, bgpdump and ministat tests; the lab on
+#   test        1300 the tests in namespaces with the feature `bpf` (root; without clang: without it): programs in the kernel,
+#                    ports, the router, BIRD, FRR and keepalived beside it, and what measures devices and algorithms
+#   units       350  all other tests with the feature `bpf`: unit, property, conformance, bgpdump and ministat tests; the lab on
 #                    simulated machines, FULLVIEW_CAMPAIGNS campaigns of each kind (default 150; bounds on each machine need
 #                    thousands, and 2000 are too few for one of them)
 #   plain       240  the unit tests, the router in namespaces and what the command line says of builds, without the feature
@@ -80,8 +80,8 @@ WITH_BPF=(--workspace --features bpf)   # the packages that have this feature
 TABLE_CRATE=fullview-table
 PLANE_CRATE=fullview-plane
 PLAIN_TESTS=(--workspace --lib --bins --test router --test oracle)   # the tests that this feature changes
-# Those of `test`. They send packets, and wait half of their time, so that nothing should hold them up.
-PACKET_TESTS=(engine oracle ports rates router testbed veth)
+# Those of `test`. They send packets or measure rates, and wait half of their time: nothing should hold them up.
+PACKET_TESTS=(cli engine oracle peers ports rates reports router testbed veth)
 PLAIN_TESTS_OF_CLI=(--workspace --test cli builds::)   # and those of the command line
 SOAK_TESTS=(--test router)
 CONFORMANCE_TESTS=(--test conformance)
